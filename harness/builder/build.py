@@ -25,9 +25,9 @@ from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess
+from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised, Request
-from harness.sandbox.wire.values import encode_value
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
@@ -94,7 +94,7 @@ def build(
             with workers.start(for_build=True) as worker:
                 path = bring(worker, solution.folder, sha256, compilers)
                 load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
-                reported = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
+                reported = _follow(worker, (load, Construct(encode_value(init_inputs), 0)), limits)
                 unbuilt = reported.unbuilt
                 if not unbuilt:
                     reports = _merged(reported.reports, made, texts.built() if compilers else ())

@@ -28,12 +28,11 @@ from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.layout import (
     MANIFEST,
     WORKER_PLACE,
-    calls_name,
     extensions_folder,
     is_key,
     lent_extensions,
-    log_name,
     own_extensions,
+    text_place,
 )
 
 _LIBRARY = re.compile(r"[\w.+-]{1,200}\.so")
@@ -98,7 +97,7 @@ def _kept_text(worker: WorkerProcess, key: str, kind: Literal["logs", "calls"], 
         raise worker.misbehaved(f"reported no key of an extension: {key[:80]!r}")
     namespace = namespace_of(worker)
     if has_build(lent_extensions(worker.folder), key) and not has_build(namespace, key):
-        return namespace.parent / SHARED / _text_name(kind, key)
+        return namespace.parent / SHARED / text_place(kind, key)
     return keep_text_of(own_extensions(worker.folder), namespace, key, kind, shown)
 
 
@@ -142,14 +141,10 @@ def texts_of(kept: Path) -> tuple[ExtensionText, ...]:
 def keep_text_of(made: Path, kept: Path, key: str, kind: Literal["logs", "calls"], shown: Callable[[str], str]) -> Path:
     """Keep a build's log, or its calls of nvcc; `shown` makes them fit to be read. The path is there even where the
     text isn't."""
-    name = _text_name(kind, key)
+    name = text_place(kind, key)
     with contextlib.suppress(OSError), _open_folder(made) as root, _open_folder(name.parent, root) as folder:
         keep_text(kept / name, shown(_read(folder, name.name, _LOG_BYTES).decode(errors="replace")))
     return kept / name
-
-
-def _text_name(kind: Literal["logs", "calls"], key: str) -> Path:
-    return Path(kind, log_name(key) if kind == "logs" else calls_name(key))
 
 
 def keep_text(path: Path, text: str) -> None:
@@ -166,7 +161,7 @@ def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
     files: dict[str, bytes] = {}
     if "refused" in manifest:
         with _open_folder("logs", root) as logs:
-            log = _read(logs, log_name(key), _LOG_BYTES).decode(errors="replace")
+            log = _read(logs, f"{key}.log", _LOG_BYTES).decode(errors="replace")
         if not (isinstance(manifest["refused"], str) and is_refusal(log)):
             raise ValueError("what failed by itself may go well another time")
         manifest = {"refused": manifest["refused"]}

@@ -32,7 +32,7 @@ _ANSWER_S = 120
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of one solution; `namespace` is that of its files (workers.seen_files), `timeout_s` each build's."""
+    """The texts of one solution; `namespace` is that of its files (seen_files), `timeout_s` is for each build."""
 
     workers: Workers
     namespace: str

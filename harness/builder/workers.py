@@ -59,7 +59,7 @@ class Workers:
         self.close()
 
     def _start(self, launch: Launch, key: str | None = None) -> WorkerProcess:
-        account = AccountOfFindings() if launch.backend == "sim" else None
+        account = AccountOfFindings() if launch.kind.backend == "sim" else None
         return WorkerProcess(launch, self.servers, self.stop, self.memory_gib, _BuildAttendant(account, key))
 
     def _launch(self, for_build: bool) -> Launch:

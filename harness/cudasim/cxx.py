@@ -15,7 +15,7 @@ from harness.cudasim.unsupported import (
     UNSUPPORTED_EXIT,
     UNSUPPORTED_MARK,
     Unsupported,
-    refuse_unsupported_in_cpp,
+    refuse_unsupported,
     without_dead,
 )
 
@@ -59,7 +59,7 @@ def _unsupported(arguments: list[str]) -> Unsupported | None:
     source = _source(arguments)
     name = Path(arguments[arguments.index("-c") + 1]).name if source else ""
     try:
-        refuse_unsupported_in_cpp(without_dead(tokenize(source)), name)
+        refuse_unsupported(without_dead(tokenize(source)), name)
     except Unsupported as unsupported:
         return unsupported
     return None

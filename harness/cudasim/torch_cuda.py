@@ -39,6 +39,13 @@ class DeviceProperties:
     is_integrated: bool = False
 
 
+def _always(value: object) -> Callable[..., Any]:
+    def answer(*_: object, **__: object) -> Any:
+        return value
+
+    return answer
+
+
 class Event:
     """An event, ordered like a real one; its times are the CPU's."""
 
@@ -48,14 +55,8 @@ class Event:
     def record(self, stream: object = None) -> None:
         self._recorded_s = time.perf_counter()
 
-    def wait(self, stream: object = None) -> None:
-        """Do nothing: nothing runs behind the caller's back."""
-
-    def synchronize(self) -> None:
-        """Do nothing: nothing runs behind the caller's back."""
-
-    def query(self) -> bool:
-        return True
+    wait = synchronize = _always(None)  # nothing runs behind the caller's back
+    query = _always(True)
 
     def elapsed_time(self, end: Event) -> float:
         """Return milliseconds."""
@@ -83,19 +84,13 @@ class Stream:
     def synchronize(self) -> None:
         torch.cuda.synchronize()
 
-    def wait_stream(self, stream: object) -> None:
-        """Do nothing: there is one stream."""
-
-    def wait_event(self, event: object) -> None:
-        """Do nothing: there is one stream."""
+    wait_stream = wait_event = _always(None)
+    query = _always(True)
 
     def record_event(self, event: Event | None = None) -> Event:
         event = event or Event()
         event.record()
         return event
-
-    def query(self) -> bool:
-        return True
 
     def __enter__(self) -> Stream:
         return self
@@ -108,11 +103,11 @@ def patch_torch(synchronize: Callable[[], None]) -> None:
     """Replace what torch without a GPU refuses to do for CUDA; `synchronize` raises pending errors."""
     _patch_presence()
     _patch_device()
-    _patch_generator()
     _patch_streams(synchronize)
     _patch_memory()
-    _patch_tools()
-    _hide_triton()
+    for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):  # for profilers
+        setattr(torch.cuda.nvtx, name, _always(0))
+    sys.modules["triton"] = None  # type: ignore[assignment]  # importing it fails: its kernels would look for a GPU
     # deepcopy of a module clones storages, and a CPU build has no kernel for a CUDA one.
     setattr(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))  # noqa: B010
 
@@ -120,13 +115,6 @@ def patch_torch(synchronize: Callable[[], None]) -> None:
 def _set(**functions: object) -> None:
     for name, function in functions.items():
         setattr(torch.cuda, name, function)
-
-
-def _always(value: object) -> Callable[..., Any]:
-    def answer(*_: object, **__: object) -> object:
-        return value
-
-    return answer
 
 
 def _patch_presence() -> None:
@@ -152,21 +140,18 @@ def _patch_device() -> None:
         get_device_name=_always(properties.name),
         get_device_capability=_always((properties.major, properties.minor)),
         get_arch_list=_always(["sm_90"]),
-        device=_device_context,
+        device=_always(nullcontext()),
         manual_seed=_seed,
         manual_seed_all=_seed,
-        get_rng_state=_rng_state,
-        set_rng_state=_set_rng_state,
+        get_rng_state=lambda device=None: torch.get_rng_state(),
+        set_rng_state=lambda state, device=None: torch.set_rng_state(state),
         initial_seed=torch.initial_seed,
         can_device_access_peer=_always(False),
         ipc_collect=_always(None),
+        _sleep=_always(None),
     )
-
-
-def _patch_generator() -> None:
-    """Give torch a generator where it has none: CUDA builds of torch 2.6 make a GPU's themselves."""
     try:
-        torch.Generator("cuda")
+        torch.Generator("cuda")  # CUDA builds of torch 2.6 make a GPU's themselves
     except RuntimeError:
         setattr(torch, "Generator", Generator)  # noqa: B010
 
@@ -178,21 +163,9 @@ class Generator(torch.Generator):
         return super().__new__(cls, "cpu")  # type: ignore[call-arg]  # torch's stubs have an __init__ instead
 
 
-def _device_context(device: object) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 def _seed(seed: int) -> None:
     """Seed the CPU's generator, from which the device's random numbers come."""
     torch.default_generator.manual_seed(seed)
-
-
-def _rng_state(device: object = None) -> torch.Tensor:
-    return torch.get_rng_state()
-
-
-def _set_rng_state(state: torch.Tensor, device: object = None) -> None:
-    torch.set_rng_state(state)
 
 
 def _patch_streams(synchronize: Callable[[], None]) -> None:
@@ -235,18 +208,6 @@ def _patch_memory() -> None:
         memory_stats=_always({}),
         memory_summary=_always("The simulator counts no device memory."),
     )
-
-
-def _hide_triton() -> None:
-    """Make importing Triton fail, for torch as well: its kernels would look for a GPU."""
-    sys.modules["triton"] = None  # type: ignore[assignment]  # how Python says so
-
-
-def _patch_tools() -> None:
-    """Silence marks for profilers, and a pause: no result depends on them."""
-    _set(_sleep=_always(None))
-    for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
-        setattr(torch.cuda.nvtx, name, _always(0))
 
 
 def _unsupported(construct: str) -> Callable[..., Any]:

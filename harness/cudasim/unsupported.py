@@ -110,20 +110,13 @@ class Unsupported(Exception):
         self.file = file
 
 
-def refuse_unsupported(tokens: list[Token]) -> None:
-    """Raise Unsupported for the first construct of the tables above."""
+def refuse_unsupported(tokens: list[Token], cpp_file: str | None = None) -> None:
+    """Raise Unsupported for the first construct of the tables above. In a `cpp_file`, C++ of the host's, assembly and
+    torch's own kernels for the CPU are nothing special."""
     for index, token in enumerate(tokens):
         construct = _construct(tokens, index)
-        if construct is not None:
-            raise Unsupported(construct, token.line)
-
-
-def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
-    """Do the same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
-    for index, token in enumerate(tokens):
-        construct = _construct(tokens, index)
-        if construct is not None and construct not in _FINE_IN_CPP:
-            raise Unsupported(construct, token.line, file)
+        if construct is not None and (cpp_file is None or construct not in _FINE_IN_CPP):
+            raise Unsupported(construct, token.line, cpp_file)
 
 
 def library_of(header: str) -> str | None:

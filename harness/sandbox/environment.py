@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.sandbox.wire.forking import MARK
 from harness.sandbox.wire.layout import scratch_folder
+from harness.sandbox.wire.sandbox import MARK
 
 _NAMES = frozenset(
     {"PATH", "LANG", "LANGUAGE", "TZ", "TERM", "MAX_JOBS", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV",

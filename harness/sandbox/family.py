@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.sandbox.user_signal import is_own_user, signal_user
-from harness.sandbox.wire.forking import MARK
-from harness.sandbox.wire.sandbox import user_of
+from harness.sandbox.wire.sandbox import MARK, user_of
 
 _ROUNDS = 50
 """The number of looks for processes that were born meanwhile: 0.2 s, where few processes live."""

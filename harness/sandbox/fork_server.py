@@ -21,9 +21,8 @@ from harness.model.environment import BackendName
 from harness.sandbox.environment import own_python
 from harness.sandbox.family import has_ended
 from harness.sandbox.wire.exchange import envelope, open_envelope
-from harness.sandbox.wire.forking import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused
 from harness.sandbox.wire.frames import FrameError, PeerClosed, receive_frame, send_frame
-from harness.sandbox.wire.sandbox import Sandbox
+from harness.sandbox.wire.sandbox import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused, Sandbox
 
 START_S = 120
 """The time limit for importing torch, on a machine that does much else."""

@@ -90,7 +90,7 @@ class WorkerProcess:
         attendant: Attendant,
     ) -> None:
         """Start a worker; `servers`, `stop` and `memory_gib` are as in Workers. Raises: MachineError, Interrupted."""
-        self.backend: BackendName = launch.backend
+        self.backend: BackendName = launch.kind.backend
         self._launch = launch
         self._started = StartedWorker(launch, servers, stop)
         self._output = self._started.output

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.model.environment import BackendName
@@ -22,8 +22,7 @@ from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.family import Family, Leftovers
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.fork_server import ForkServers, Kind, WorkerOutput
-from harness.sandbox.wire.forking import NO_MARK
-from harness.sandbox.wire.sandbox import Sandbox
+from harness.sandbox.wire.sandbox import NO_MARK, Sandbox
 
 _REAPING_S = 1
 _OF_WORKSPACE = ("problems", "solutions", "results", "tests", ".git")
@@ -33,18 +32,10 @@ _OF_WORKSPACE = ("problems", "solutions", "results", "tests", ".git")
 class Launch:
     """Everything that a worker's process is started with."""
 
-    backend: BackendName
+    kind: Kind
     cache: Path
-    arguments: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...]
-    hidden: tuple[str, ...] = ()
     for_build: bool = False
     builds_texts: bool = False
-
-    @property
-    def kind(self) -> Kind:
-        sandbox = Sandbox(tempfile.gettempdir(), self.hidden, os.path.expanduser("~"), os.getpid())
-        return Kind(self.backend, self.arguments, self.environment, sandbox)
 
 
 @dataclass(frozen=True)
@@ -80,7 +71,8 @@ def make_launch(
     named = (*surroundings.hidden, cache, Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"))
     places = {os.path.abspath(path) for path in named}
     variables = tuple(sorted(environment.items()))
-    return Launch(backend, cache, tuple(arguments), variables, tuple(sorted(places)), for_build)
+    sandbox = Sandbox(tempfile.gettempdir(), tuple(sorted(places)), os.path.expanduser("~"), os.getpid())
+    return Launch(Kind(backend, tuple(arguments), variables, sandbox), cache, for_build)
 
 
 def _make(folder: Path) -> None:
@@ -97,9 +89,8 @@ class StartedWorker:
         """Start a worker. Raises: MachineError, Interrupted once `stop` is set."""
         self.folder = make_folder()
         mark = secrets.token_hex(len(NO_MARK) // 2)
-        sandbox = Sandbox(
-            str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid(), launch.for_build, launch.builds_texts
-        )
+        common, folder = launch.kind.sandbox, str(self.folder)
+        sandbox = replace(common, folder=folder, for_build=launch.for_build, builds_texts=launch.builds_texts)
         ours, theirs = socket.socketpair()
         printed, printing = os.pipe()
         try:

@@ -91,8 +91,8 @@ def _run(task: ArmTask, protocol: _Protocol) -> None:
 def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol) -> Any:
     """The solution's model, with the extensions that the build step has left."""
     from harness.devices import FLAGS
+    from harness.sandbox.wire.codec import encode_value
     from harness.sandbox.wire.messages import Construct, Load
-    from harness.sandbox.wire.values import encode_value
     from harness.worker.arm import Arm
     from harness.worker.confinement import confine_thread
     from harness.worker.extensions import route_extensions
@@ -104,7 +104,7 @@ def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol)
     protocol.reach("load")
     arm.load(Load(task.solution, "ModelNew", FLAGS, task.compilers, builds_others=True))
     protocol.reach("construct")
-    arm.construct(Construct(encode_value(reference.init_inputs), task.seed, ()))
+    arm.construct(Construct(encode_value(reference.init_inputs), task.seed))
     return arm.model
 
 

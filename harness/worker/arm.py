@@ -15,6 +15,7 @@ import numpy
 import torch
 
 from harness.devices.base import WorkerDevice
+from harness.sandbox.wire.codec import decode_value
 from harness.sandbox.wire.construction import take_batch_statistics, varied_initialisers
 from harness.sandbox.wire.messages import (
     Argument,
@@ -33,7 +34,6 @@ from harness.sandbox.wire.messages import (
     TensorRef,
     TurnTaken,
 )
-from harness.sandbox.wire.values import decode_value
 from harness.worker.extensions import Extensions
 from harness.worker.form import fitting, form_of, is_plain, unpack
 from harness.worker.guard import Guard
@@ -104,14 +104,14 @@ class Arm:
             take_batch_statistics(model)
         own = model.state_dict()
         loaded, in_place = [], []
-        for item in request.state:
-            target = own.get(item.name)
-            if target is not None and tuple(target.shape) == item.tensor.shape:
-                given = self._tensor(item.tensor)
+        for name, ref in request.state.items():
+            target = own.get(name)
+            if target is not None and tuple(target.shape) == ref.shape:
+                given = self._tensor(ref)
                 if request.varies and target.dtype is given.dtype and torch.equal(target, given):
-                    in_place.append(item.name)
+                    in_place.append(name)
                 target.copy_(given)
-                loaded.append(item.name)
+                loaded.append(name)
         self._model = optimize(model, request.optimization)
         self._channels_last = request.optimization is not None and request.optimization.channels_last
         self.device.synchronize()

@@ -17,10 +17,9 @@ import warnings
 from dataclasses import dataclass
 
 from harness.sandbox.wire.exchange import envelope, open_envelope
-from harness.sandbox.wire.forking import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused
 from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
 from harness.sandbox.wire.layout import scratch_folder
-from harness.sandbox.wire.sandbox import Sandbox
+from harness.sandbox.wire.sandbox import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused, Sandbox
 
 _GIVEN = 2
 

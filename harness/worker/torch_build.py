@@ -14,7 +14,7 @@ from typing import Any
 
 from torch.utils import cpp_extension
 
-from harness.sandbox.wire.layout import MANIFEST, NVCC_CALL, own_extensions, own_log, own_nvcc_calls
+from harness.sandbox.wire.layout import MANIFEST, NVCC_CALL, own_extensions, own_log, text_place
 from harness.worker.slim_build import side_by_side_nvcc, slim_arguments
 
 WORDS_CHARS = 2000
@@ -45,7 +45,7 @@ def build(
         raise
     finally:
         for built in (staging, folder):  # a build that went well has its place by now
-            _gather_calls(built, own_nvcc_calls(worker, key))
+            _gather_calls(built, own_extensions(worker) / text_place("calls", key))
         shutil.rmtree(slim_staging, ignore_errors=True)
         shutil.rmtree(staging, ignore_errors=True)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.builder.build import read_beginning
-from harness.sandbox.wire.layout import log_name
+from harness.sandbox.wire.layout import text_place
 
 
 def test_log_is_read_from_its_beginning(tmp_path: Path) -> None:
@@ -31,4 +31,4 @@ def test_log_that_is_no_file_is_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["../../etc/passwd", "", "A" * 32, "0" * 31])
 def test_worker_names_a_key_and_never_a_path(key: str) -> None:
     with pytest.raises(ValueError, match="no key"):
-        log_name(key)
+        text_place("logs", key)

@@ -16,9 +16,9 @@ from harness.model.config import LimitsConfig
 from harness.model.verdict import Verdict
 from harness.run.cache import cache_folder
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt
+from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Load
-from harness.sandbox.wire.values import encode_value
 from harness.workspace.solution import Solution, load_solution
 
 pytestmark = pytest.mark.sim
@@ -160,7 +160,7 @@ def test_a_worker_that_is_to_report_builds_nothing(workers: Workers, tmp_path: P
     with workers.start() as worker:
         worker.ask(Load(bring(worker, one.folder, compilers="x"), "ModelNew", FLAGS, "x"), 60)
         with pytest.raises(TextsNotBuilt) as caught:
-            worker.ask(Construct(encode_value([]), 0, ()), 60)
+            worker.ask(Construct(encode_value([]), 0), 60)
     assert [text.cpp_sources for text in caught.value.texts] == [("int64_t one() { return 14; }",)]
 
 
@@ -169,5 +169,5 @@ def test_a_worker_that_was_offered_no_build_builds_for_itself(workers: Workers, 
     with workers.start() as worker:
         worker.ask(Load(bring(worker, one.folder), "ModelNew", FLAGS), 60)
         with pytest.raises(SolutionRaised) as caught:  # that one isn't 13 was found out
-            worker.ask(Construct(encode_value([]), 0, ()), 60)
+            worker.ask(Construct(encode_value([]), 0), 60)
     assert [(report.succeeded, report.text) for report in caught.value.raised.extensions] == [(True, None)]

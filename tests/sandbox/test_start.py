@@ -22,9 +22,9 @@ from harness.sandbox.family import has_ended
 from harness.sandbox.fork_server import ForkServer, ForkServers
 from harness.sandbox.start import Launch, StartedWorker, make_launch, surroundings_of
 from harness.sandbox.wire.exchange import READY, open_envelope
-from harness.sandbox.wire.forking import MARK
 from harness.sandbox.wire.frames import receive_frame
 from harness.sandbox.wire.messages import REPLIES
+from harness.sandbox.wire.sandbox import MARK
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(servers: 
 
 def test_a_run_hides_the_workspace_the_cache_and_temporary_folders(tmp_path: Path) -> None:
     around = surroundings_of(tmp_path / "kernels", tmp_path / "kept", ())
-    hidden = make_launch("cuda", tmp_path / "cache", [], {}, around).hidden
+    hidden = make_launch("cuda", tmp_path / "cache", [], {}, around).kind.sandbox.hidden
     names = ("problems", "solutions", "results", "tests", ".git")
     wanted = {str(tmp_path / "kernels" / name) for name in names}
     assert set(hidden) >= wanted | {str(tmp_path / "kept"), str(tmp_path / "cache"), "/tmp"}
@@ -268,7 +268,7 @@ def test_a_run_hides_the_workspace_the_cache_and_temporary_folders(tmp_path: Pat
 def test_what_the_user_lets_through_makes_another_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTLASS_PATH", "/opt/cutlass")
     passing = make_launch("cuda", tmp_path, [], {}, surroundings_of(tmp_path, tmp_path, ("CUTLASS_PATH",)))
-    assert ("CUTLASS_PATH", "/opt/cutlass") in passing.environment
+    assert ("CUTLASS_PATH", "/opt/cutlass") in passing.kind.environment
     assert passing != make_launch("cuda", tmp_path, [], {}, surroundings_of(tmp_path, tmp_path, ()))
 
 

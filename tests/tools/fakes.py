@@ -12,8 +12,7 @@ from pathlib import Path
 from harness.model.build import ExtensionBuild, KernelResources
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.wire.codec import encode
-from harness.sandbox.wire.forking import MARK
-from harness.sandbox.wire.sandbox import Sandbox
+from harness.sandbox.wire.sandbox import MARK, Sandbox
 from harness.tools.arm_task import ArmReport, Calls, InlineSource, Reached
 from harness.tools.bench import Bench
 from harness.tools.target import Target, choose_target

@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import MachineError
 from harness.sandbox.family import has_ended
-from harness.sandbox.wire.forking import MARK
+from harness.sandbox.wire.sandbox import MARK
 from harness.tools import tool_process
 from harness.tools.tool_process import Ended, run_tool
 

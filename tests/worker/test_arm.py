@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.device import Conditions, KernelRun
 from harness.sandbox.wire.messages import Argument, Call, Construct, TakeTurn, TensorRef
-from harness.sandbox.wire.values import encode_value
 from harness.worker.arm import Arm
 from harness.worker.guard import Guard
 from tests.referee.in_process import InProcessDevice
@@ -35,7 +35,7 @@ def arm_of(device: InProcessDevice) -> Arm:
     given: Any = extensions
     arm = Arm(device, given)
     arm._class, arm._guard, arm._is_guarded = torch.nn.Identity, Guard(device), True
-    arm.construct(Construct(encode_value([]), 7, ()))
+    arm.construct(Construct(encode_value([]), 7))
     return arm
 
 

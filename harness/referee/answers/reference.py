@@ -17,9 +17,9 @@ import numpy
 import torch
 from torch.overrides import TorchFunctionMode
 
+from harness.sandbox.wire.codec import NotPlain, encode_value
 from harness.sandbox.wire.construction import keeping_statistics, take_batch_statistics, varied_initialisers
 from harness.sandbox.wire.messages import Structure
-from harness.sandbox.wire.values import NotPlain, encode_value
 from harness.workspace.problem import Problem
 
 _GENERATORS = threading.RLock()

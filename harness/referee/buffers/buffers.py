@@ -19,6 +19,7 @@ from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.codec import NotPlain, decode_value, encode_value
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -26,11 +27,9 @@ from harness.sandbox.wire.messages import (
     Construct,
     Constructed,
     Detach,
-    NamedTensor,
     Optimization,
     TensorRef,
 )
-from harness.sandbox.wire.values import NotPlain, decode_value, encode_value
 
 _STATE_ALIGNMENT = 256
 
@@ -109,7 +108,7 @@ class Buffers:
         return tuple(worker for worker, _ in self._attached)
 
     @contextmanager
-    def state(self, model: torch.nn.Module) -> Iterator[tuple[int | None, tuple[NamedTensor, ...]]]:
+    def state(self, model: torch.nn.Module) -> Iterator[tuple[int | None, dict[str, TensorRef]]]:
         """The model's state in one shared buffer, for as long as the block runs."""
         tensors = {name: value for name, value in model.state_dict().items() if value.numel()}
         offsets, total = [], 0
@@ -117,19 +116,18 @@ class Buffers:
             offsets.append(total)
             total += -(-value.nbytes // _STATE_ALIGNMENT) * _STATE_ALIGNMENT
         if not tensors:
-            yield None, ()
+            yield None, {}
             return
         number = next(self._numbers)
         self._buffers[number] = self._host.allocate(total)
-        named = []
+        named = {}
         for (name, value), offset in zip(tensors.items(), offsets, strict=True):
             plain = value.contiguous()
-            ref = _ref(number, plain.dtype, tuple(plain.shape), plain.stride(), offset)
-            self._view(ref).copy_(plain)
-            named.append(NamedTensor(name, ref))
+            named[name] = _ref(number, plain.dtype, tuple(plain.shape), plain.stride(), offset)
+            self._view(named[name]).copy_(plain)
         self.synchronize()
         try:
-            yield number, tuple(named)
+            yield number, named
         finally:
             self._buffers.pop(number).release()
 

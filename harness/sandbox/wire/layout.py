@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 MANIFEST = "manifest.json"
 """The file that says the name of a built extension's library, and how to import it."""
@@ -39,12 +40,7 @@ def own_extensions(folder: Path) -> Path:
 
 
 def own_log(folder: Path, key: str) -> Path:
-    return own_extensions(folder) / "logs" / log_name(key)
-
-
-def own_nvcc_calls(folder: Path, key: str) -> Path:
-    """Return the file that says how its build called nvcc: a JSON array of messages.NvccCall."""
-    return own_extensions(folder) / "calls" / calls_name(key)
+    return own_extensions(folder) / text_place("logs", key)
 
 
 def extensions_folder(cache: Path, backend: str) -> Path:
@@ -53,17 +49,12 @@ def extensions_folder(cache: Path, backend: str) -> Path:
     return cache / "extensions" / backend
 
 
-def log_name(key: str) -> str:
-    """Name the file of the compiler's whole output for the extension of a key. Raises: ValueError where that is no
-    key."""
+def text_place(kind: Literal["logs", "calls"], key: str) -> Path:
+    """Return where, below a folder of extensions, the compiler's whole output for a key lies, or a JSON array of the
+    messages.NvccCall of its build. Raises: ValueError where that is no key."""
     if not is_key(key):
         raise ValueError(f"no key of an extension: {key[:80]!r}")
-    return f"{key}.log"
-
-
-def calls_name(key: str) -> str:
-    """Name the file of the calls of nvcc for a key. Raises: ValueError where that is no key."""
-    return f"{log_name(key).removesuffix('.log')}.json"
+    return Path(kind, f"{key}.{'log' if kind == 'logs' else 'json'}")
 
 
 def is_key(name: str) -> bool:

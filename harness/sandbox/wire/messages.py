@@ -34,7 +34,7 @@ class TensorRef:
 
 @dataclass(frozen=True)
 class Argument:
-    """One positional input: a shared tensor, or a plain value (wire.values)."""
+    """One positional input: a shared tensor, or a plain value (wire.codec)."""
 
     tensor: TensorRef | None = None
     value: Any = None
@@ -87,12 +87,6 @@ class Detach:
 
 
 @dataclass(frozen=True)
-class NamedTensor:
-    name: str
-    tensor: TensorRef
-
-
-@dataclass(frozen=True)
 class Optimization:
     """The optimization of a model as a whole before its turns, for baselines.
 
@@ -116,7 +110,7 @@ class Construct:
 
     init_inputs: Any
     seed: int
-    state: tuple[NamedTensor, ...]
+    state: dict[str, TensorRef] = field(default_factory=dict)
     optimization: Optimization | None = None
     varies: bool = False
     batch_statistics: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.sandbox.wire.values import NotPlain, decode_value, encode_value
+from harness.sandbox.wire.codec import NotPlain, decode_value, encode_value
 
 
 @pytest.mark.parametrize(
