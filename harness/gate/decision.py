@@ -11,8 +11,8 @@ from typing import Protocol
 
 from harness.gate.evaluations import Evaluations, from_run, measure, other_settings, subject_of
 from harness.gate.git import changed_since, folder_in_repository
-from harness.gate.judgement import Terms, judge, waiver_remarks
 from harness.gate.policy import Policy, load_policy
+from harness.gate.ruling import Terms, judge, waiver_remarks
 from harness.gate.runs import GateRun, read_run
 from harness.gate.scope import ChangedTasks, find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.gate.judgement import Terms, missing, needs_another_measurement
+from harness.gate.ruling import Terms, missing, needs_another_measurement
 from harness.gate.runs import left_out
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from harness.errors import InvalidFile
-from harness.gate.judgement import missing
+from harness.gate.ruling import missing
 from harness.gate.snapshot import Snapshot
 from harness.model.gate import Judged, Location
 from harness.model.record import is_prose

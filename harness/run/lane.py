@@ -28,9 +28,9 @@ from harness.referee.ceilings.ceilings import device_ceilings
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job
 from harness.run.gpu_lock import GpuLock
-from harness.sandbox.environment import own_python
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.start import Surroundings
+from harness.sandbox.variables import own_python
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1

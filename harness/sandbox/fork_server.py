@@ -18,8 +18,8 @@ from typing import IO
 
 from harness.errors import Interrupted, MachineError
 from harness.model.environment import BackendName
-from harness.sandbox.environment import own_python
 from harness.sandbox.family import has_ended
+from harness.sandbox.variables import own_python
 from harness.sandbox.wire.exchange import envelope, open_envelope
 from harness.sandbox.wire.frames import FrameError, PeerClosed, receive_frame, send_frame
 from harness.sandbox.wire.sandbox import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused, Sandbox

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.model.environment import BackendName
-from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.family import Family, Leftovers
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.fork_server import ForkServers, Kind, WorkerOutput
+from harness.sandbox.variables import of_own_folder, scrubbed
 from harness.sandbox.wire.sandbox import NO_MARK, Sandbox
 
 _REAPING_S = 1

@@ -20,10 +20,10 @@ from harness.model.config import LimitsConfig
 from harness.model.record import hash_contents
 from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.run.cache import cache_folder
-from harness.sandbox.environment import of_own_folder, own_python, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder, write_file
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.start import Surroundings, surroundings_of
+from harness.sandbox.variables import of_own_folder, own_python, scrubbed
 from harness.sandbox.wire.codec import CodecError, decode, encode
 from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox

@@ -16,8 +16,8 @@ from harness.errors import MachineError
 from harness.model.environment import MachineFinding
 from harness.run.cache import cache_folder
 from harness.run.gpu_lock import GpuLock, locks_folder
-from harness.sandbox.environment import of_own_folder, own_python, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.variables import of_own_folder, own_python, scrubbed
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.tools.target import examine_tools
 

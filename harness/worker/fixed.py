@@ -21,7 +21,7 @@ FIXED = {
     "harness.devices.cuda.meter.Meter": "_driver _record _await_event _query _elapsed _await_device _copy _fill "
     "_error_string _load_module _get_function _launch _create_event _set_context _allocate_host _reset_persisting "
     "_context _start _end _stored _milliseconds",
-    "harness.devices.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
+    "harness.devices.cuda.output_copy.Snapshots": "_meter _strided_copy _random",
     "harness.devices.cuda.tracer.Tracer": "_register _register_clock _timestamp _enable _disable _flush _next "
     "_callbacks _clock _buffers",
     "harness.cudasim.loaded.Runtime": "_report _error_string _sticky_error _reset_errors _sample_blocks _limit_work "

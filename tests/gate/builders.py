@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from harness.gate.judgement import Terms, judge
 from harness.gate.policy import Policy
+from harness.gate.ruling import Terms, judge
 from harness.gate.snapshot import Snapshot, accept
 from harness.model.arms import ArmName
 from harness.model.evaluation import Evaluation

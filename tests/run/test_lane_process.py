@@ -17,7 +17,7 @@ from harness.errors import MachineError
 from harness.model.verdict import Verdict
 from harness.run import lane as lane_module
 from harness.run.lane import LaneSettings, ProcessLane
-from harness.sandbox.environment import own_python
+from harness.sandbox.variables import own_python
 from tests.examples import passed
 
 PLANTED = "import pathlib; pathlib.Path(__file__).with_name('was_imported').touch()\nraise ImportError('planted')\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.environment import MARK
 from harness.sandbox.family import Family
+from harness.sandbox.variables import MARK
 
 PARENT = """
 import subprocess, sys

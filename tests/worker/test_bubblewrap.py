@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.variables import of_own_folder, scrubbed
 from harness.sandbox.wire.layout import scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement.bubblewrap import INSIDE, options

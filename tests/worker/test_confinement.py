@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from harness.sandbox.environment import of_own_folder, own_python, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.variables import of_own_folder, own_python, scrubbed
 from harness.sandbox.wire.layout import scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox
 

@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import harness.devices.base
 import harness.worker.arm
-from harness.devices.cuda import lead_in, meter, snapshot
+from harness.devices.cuda import lead_in, meter, output_copy
 from harness.devices.cuda.device import CudaDevice
 from harness.devices.cuda.lead_in import LeadIn
 from harness.devices.cuda.meter import Meter
@@ -361,7 +361,7 @@ def test_what_changes_as_turns_are_taken_is_left_alone() -> None:
         (meter, "ctypes", json, "harness.devices.cuda.meter.ctypes"),
         (meter, "round", lambda number: 1, "harness.devices.cuda.meter.round"),
         (CudaDevice, "torch_device", "cpu", "harness.devices.cuda.device.CudaDevice.torch_device"),
-        (snapshot._Layout, "of", None, "harness.devices.cuda.snapshot._Layout.of"),
+        (output_copy._Layout, "of", None, "harness.devices.cuda.output_copy._Layout.of"),
         (Meter, "__getattribute__", object.__getattribute__, "harness.devices.cuda.meter.Meter.__getattribute__"),
         (harness.worker.arm.Arm, "model", None, "harness.worker.arm.Arm.model"),
     ],

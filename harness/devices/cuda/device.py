@@ -16,7 +16,7 @@ from harness.devices.cuda.absent_gpu import show_absent
 from harness.devices.cuda.captures import Captures
 from harness.devices.cuda.lead_in import Extent, LeadIn
 from harness.devices.cuda.meter import DeviceFault, Meter, clock_ns
-from harness.devices.cuda.snapshot import Snapshots, extent, holds_numbers
+from harness.devices.cuda.output_copy import Snapshots, extent, holds_numbers
 from harness.devices.cuda.tracer import END_BYTES, Tracer, bounded, open_cupti, with_calls
 from harness.sandbox.wire.device import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 

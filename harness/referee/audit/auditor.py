@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harness.model.arms import ArmName
 from harness.model.trace import Trace
-from harness.referee.audit import idle_gpu, phases, roofline, tail, trace, wall_clock
+from harness.referee.audit import idle_gpu, impossible_speed, phases, tail, trace, wall_clock
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.custom import TracedCase, require_custom
 from harness.referee.audit.kernels import Origins, shortened, summarize
@@ -32,7 +32,7 @@ AUDITS: tuple[Audit, ...] = (
     wall_clock.require_explained,
     tail.require_quiet_end,
     phases.require_same_work,
-    roofline.require_possible,
+    impossible_speed.require_possible,
 )
 """The audits. All are run, since several often find the same deception; the first that fails gives the reason."""
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.model.evaluation import Work
+from harness.referee.audit.impossible_speed import inputs_that_matter
 from harness.referee.audit.kernels import in_framework_libraries, own_kernels
 from harness.referee.audit.observed import Facts
 from harness.referee.audit.operators import operators_of_reference
-from harness.referee.audit.roofline import inputs_that_matter
 from harness.referee.audit.run_time import Written, is_compiled_by_torch
 from harness.referee.audit.traced_turn import output_sizes
 from harness.referee.ceilings.ceilings import known_ceilings

@@ -19,7 +19,7 @@ from harness.reports.leaderboard.highlight import coloured
 from harness.reports.leaderboard.rules import title_of
 from harness.reports.leaderboard.words import StandingRow, row_of
 from harness.reports.numbers import format_error, format_ms
-from harness.reports.pictures.arms import ArmSamples, samples_of
+from harness.reports.pictures.calls import ArmSamples, samples_of
 from harness.reports.pictures.drawing import Picture, page_svg
 from harness.reports.pictures.samples import histogram
 from harness.reports.untrusted import harmless, shortened

@@ -14,8 +14,8 @@ from harness.model.evaluation import Evaluation
 from harness.model.statistics import SpeedVerdict
 from harness.model.timing import Timing
 from harness.reports.numbers import format_speedup
-from harness.reports.pictures.arms import Samples, samples_of
 from harness.reports.pictures.axes import heading
+from harness.reports.pictures.calls import Samples, samples_of
 from harness.reports.pictures.drawing import Picture, save
 from harness.reports.pictures.roof import Roofline, roofline_of
 from harness.reports.pictures.roofline import draw_roofline

@@ -14,7 +14,7 @@ from harness.model.ceilings import Ceilings
 from harness.model.evaluation import Evaluation, SpeedOfLight, Work
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.reports.numbers import SOURCES, format_rate
-from harness.reports.pictures.arms import ArmSamples
+from harness.reports.pictures.calls import ArmSamples
 from harness.reports.untrusted import one_line
 
 _DRAWN = ("float32", "tf32", "bfloat16")

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from harness.model.spread import FENCE, LEAST_REACH
 from harness.reports.numbers import format_median, format_span, unit_of
-from harness.reports.pictures.arms import ArmSamples, Samples, counts
 from harness.reports.pictures.axes import LegendSample, Panel, Scale, legend, linear_ticks, plain_words
+from harness.reports.pictures.calls import ArmSamples, Samples, counts
 from harness.reports.pictures.drawing import Area, Box, Dots, Label, Mark, Point, Stroke
 
 _LEFT, _ACROSS, _BETWEEN, _BESIDE = 75.0, 528.0, 14.0, 134.0

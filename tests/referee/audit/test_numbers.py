@@ -15,9 +15,9 @@ from harness.model.evaluation import Work
 from harness.referee import unchanged
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.idle_gpu import require_idle
+from harness.referee.audit.impossible_speed import require_possible
 from harness.referee.audit.observed import ArmTurns, Facts, WallTurn
 from harness.referee.audit.phases import require_even_work, require_same_work
-from harness.referee.audit.roofline import require_possible
 from harness.referee.audit.tail import require_quiet_end, require_tails
 from harness.referee.audit.traced_turn import OutputSize, read_traced_turn
 from harness.referee.audit.wall_clock import require_explained

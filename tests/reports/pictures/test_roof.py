@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.evaluation import Work
 from harness.model.roofline import speed_of_light
-from harness.reports.pictures.arms import samples_of
+from harness.reports.pictures.calls import samples_of
 from harness.reports.pictures.roof import CeilingLine, Roof, grouped, label_of, roof_of, roofline
 from tests.examples import ceilings, timing
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.gate.judgement import judge, missing, waiver_remarks
 from harness.gate.policy import ProblemDemands
+from harness.gate.ruling import judge, missing, waiver_remarks
 from harness.model.evaluation import Failure, ProblemRef
 from harness.model.gate import Judged
 from harness.model.timing import Timing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.devices.environment import VARIABLES
-from harness.sandbox.environment import scrubbed
+from harness.sandbox.variables import scrubbed
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import torch
 
 from harness.model.ceilings import Ceilings
 from harness.model.evaluation import Work
+from harness.referee.audit.impossible_speed import inputs_that_matter, require_possible
 from harness.referee.audit.observed import ArmTurns, Facts
-from harness.referee.audit.roofline import inputs_that_matter, require_possible
 from harness.referee.audit.traced_turn import OutputSize
 from harness.sandbox.outcome import SolutionFailed
 from tests.examples import ceilings

@@ -9,7 +9,7 @@ import pytest
 from harness.model.spread import fences
 from harness.model.spread import spread as spread_of
 from harness.model.timing import TimerOverhead, Timing, Turn
-from harness.reports.pictures.arms import ArmSamples, Samples, counts, samples_of
+from harness.reports.pictures.calls import ArmSamples, Samples, counts, samples_of
 from tests.examples import timing
 
 

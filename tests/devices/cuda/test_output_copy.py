@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 import torch
 
-from harness.devices.cuda.snapshot import Dimension, in_pieces, merged, tiled
+from harness.devices.cuda.output_copy import Dimension, in_pieces, merged, tiled
 
 
 def test_equal_contiguous_layouts_are_one_run() -> None:
