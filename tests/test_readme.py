@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
+
 from harness.model.verdict import Verdict
 from tests.machine import ROOT
 
@@ -32,8 +34,9 @@ def test_files_that_the_readme_links_exist() -> None:
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
-def test_files_that_the_architecture_names_exist() -> None:
-    named = set(re.findall(r"`([a-z_]+/[\w/.]*)`", ARCHITECTURE))
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_files_that_a_page_for_those_who_carry_on_names_exist(page: str) -> None:
+    named = set(re.findall(r"`([a-z_]+/[\w/.]*)`", (ROOT / page).read_text(encoding="utf-8")))
     assert len(named) > 10
     assert [
         name for name in sorted(named) if not any((root / name).exists() for root in (ROOT, ROOT / "harness"))
