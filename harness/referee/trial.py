@@ -239,7 +239,7 @@ class Trial:
         if case == self._traced_case:
             self._found.trace = audited.trace
         self._found.remarks += audited.remarks
-        return [audited.as_case(case, is_compared=bool(outcome.checks))]
+        return [replace(audited, is_compared=bool(outcome.checks))]
 
     def _load_anew(self) -> None:
         self._worker.close()

@@ -22,7 +22,7 @@ from harness.referee import correctness, simulated_trial
 from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.audit import Audited
+from harness.referee.audit import TracedCase
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import ALL_BLOCKS
 from harness.referee.found import Found
@@ -62,7 +62,7 @@ class ScriptedAuditor(Listener):
         type(self).ends += (median_ns,)
         self.found = replace(TRACE, case=self.case, kernels=self.kernels)
         accused = SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels ran")
-        return Audited(self.found, ("audited",), accused if self.case in self.accuses else None)
+        return TracedCase(self.case, self.found, accused if self.case in self.accuses else None, ("audited",))
 
 
 class ProbeKernel:

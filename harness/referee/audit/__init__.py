@@ -1,13 +1,11 @@
 """Compare what a worker claims with what the referee saw for itself."""
 
-from harness.referee.audit.auditor import Audited, Auditor
+from harness.referee.audit.auditor import Auditor, gather_facts
 from harness.referee.audit.custom import TracedCase, accused_of, no_custom_kernel, remarks_on
-from harness.referee.audit.facts import gather_facts
 from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.observed import Facts
 
 __all__ = [
-    "Audited",
     "Auditor",
     "ProbeKernel",
     "Facts",

@@ -6,17 +6,23 @@ To add an audit, write a function of the form `observed.Audit` in a file of this
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import defaultdict
-from dataclasses import dataclass
+from pathlib import Path
 
 from harness.model.arms import ArmName
+from harness.model.evaluation import Work
 from harness.model.trace import Trace
 from harness.referee.audit import idle_gpu, impossible_speed, phases, tail, trace, wall_clock
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.custom import TracedCase, require_custom
-from harness.referee.audit.kernels import Origins, shortened, summarize
+from harness.referee.audit.kernels import Origins, in_framework_libraries, own_kernels, shortened, summarize
 from harness.referee.audit.observed import ArmTurns, Audit, Facts, Observed, WallTurn
-from harness.referee.audit.traced_turn import AroundCalls, read_traced_turn
+from harness.referee.audit.operators import operators_of_reference
+from harness.referee.audit.run_time import Written, is_compiled_by_torch
+from harness.referee.audit.traced_turn import AroundCalls, output_sizes, read_traced_turn
+from harness.referee.ceilings.ceilings import known_ceilings
+from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import TurnTaken
 
@@ -35,18 +41,6 @@ AUDITS: tuple[Audit, ...] = (
     impossible_speed.require_possible,
 )
 """The audits. All are run, since several often find the same deception; the first that fails gives the reason."""
-
-
-@dataclass(frozen=True)
-class Audited:
-    """The record of a solution that deceives nobody. `accused`: why its work was not its own; None if it was."""
-
-    trace: Trace | None
-    remarks: tuple[str, ...]
-    accused: SolutionFailed | None = None
-
-    def as_case(self, case: str, is_compared: bool) -> TracedCase:
-        return TracedCase(case, is_compared, self.trace, self.accused)
 
 
 class Auditor:
@@ -113,14 +107,14 @@ class Auditor:
         """Note how long a probe fill took after a turn of this arm, with no worker asked for anything."""
         self._turns[after].canaries_ns.append(canary_ns)
 
-    def finish(self, median_ns: float | None = None) -> Audited:
+    def finish(self, median_ns: float | None = None) -> TracedCase:
         """Judge a case that decides alone. Raises: SolutionFailed: `cheating`, or `no_custom_kernel`."""
         audited = self.judge(median_ns)
         if audited.accused:
             raise audited.accused
         return audited
 
-    def judge(self, median_ns: float | None = None) -> Audited:
+    def judge(self, median_ns: float | None = None) -> TracedCase:
         """Run all audits. `median_ns` is that of the solution's timed calls, None where nothing was timed.
 
         Raises: SolutionFailed: `cheating`, with the evidence of every audit.
@@ -142,7 +136,7 @@ class Auditor:
                 remarks += require_custom(whole, reference, facts.least_share)
             except SolutionFailed as error:
                 accused = error
-        return Audited(self.found, tuple(remarks), accused)
+        return TracedCase(self._case, self.found, accused, tuple(remarks))
 
     def _namesakes(self) -> list[str]:
         """A remark on own kernels with names of torch's: only the solution's text says whose they are."""
@@ -153,6 +147,37 @@ class Auditor:
 
     def _summary(self, turns: ArmTurns, origins: Origins) -> Trace:
         return summarize(self._case, turns.traced_calls, turns.rows, origins)
+
+
+def gather_facts(
+    setting: Setting,
+    written: Written,
+    work: Work | None,
+    cache: Path,
+    driver: str | None,
+    can_trace: bool,
+    least_share: float,
+) -> Facts:
+    """Gather the facts; `driver` is None without a GPU. Its ceilings were measured before any solution was on it."""
+    always = Facts(
+        on_gpu=setting.on_gpu,
+        can_trace=can_trace,
+        own=own_kernels(written.builds),
+        outputs=output_sizes(setting.spec),
+        work=work,
+        inputs_that_matter=functools.partial(impossible_speed.inputs_that_matter, setting),
+        reference=operators_of_reference(setting),
+        least_share=least_share,
+    )
+    if not setting.on_gpu:
+        return always
+    return dataclasses.replace(
+        always,
+        ceilings=known_ceilings(cache, driver) if driver else None,
+        in_framework=in_framework_libraries,
+        is_compiled_by_torch=is_compiled_by_torch,
+        is_left_to_torch=written.leaves_to_torch,
+    )
 
 
 def _run_all(observed: Observed) -> list[str]:

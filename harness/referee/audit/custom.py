@@ -20,13 +20,14 @@ _AS_LONG = 0.25
 
 @dataclass(frozen=True)
 class TracedCase:
-    """A case with a traced turn. `accused`: why its work was not the solution's own; None where it was."""
+    """A case with a traced turn, in which nobody was deceived. `accused`: why its work was not the solution's own."""
 
     case: str
-    is_compared: bool
-    """True where values of it were compared with the oracle's."""
     trace: Trace | None
-    accused: SolutionFailed | None
+    accused: SolutionFailed | None = None
+    remarks: tuple[str, ...] = ()
+    is_compared: bool = False
+    """True where values of it were compared with the oracle's."""
 
 
 def accused_of(cases: Sequence[TracedCase], standing: str | None) -> TracedCase | None:

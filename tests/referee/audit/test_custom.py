@@ -179,7 +179,7 @@ ACCUSED = SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels
 
 
 def judged(case: str, is_own: bool, is_compared: bool = True) -> TracedCase:
-    return TracedCase(case, is_compared, None, None if is_own else ACCUSED)
+    return TracedCase(case, None, None if is_own else ACCUSED, is_compared=is_compared)
 
 
 @pytest.mark.parametrize(
