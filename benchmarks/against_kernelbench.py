@@ -3,11 +3,12 @@
     python benchmarks/against_kernelbench.py KERNELBENCH [--leaderboard WORKSPACE] [--minutes 7] [--write]
 
 KERNELBENCH is a checkout; its `eval_kernel_against_ref` runs as its scripts call it (5 trials, 100 timed calls), each
-evaluation in a process of its own. The solutions are every `--every`th of our corpus of exploits, faults and honest
-look-alikes, which stand by family, and of a workspace made by benchmarks/field.py. Half of `--every` goes on with those
-between. Each is evaluated `--repeats` times by both, one after the
-other. After `--minutes` nothing new is begun; the same command goes on, on this or another machine: every result in
-`--results` names its GPU. Needs a CUDA GPU and nvcc.
+evaluation in a process of its own, after its `build_compile_cache` has built several at once. The solutions are every
+`--every`th of our corpus of exploits, faults and honest look-alikes, which stand by family, and of a workspace made by
+benchmarks/field.py, in turn. `--at-once` of them are built side by side, and evaluated one by one, first by one, then
+by the other, `--repeats` times, of which the first finds nothing built. Seconds are those of such a batch, by the
+number of its solutions. After `--minutes` nothing new is begun; the same command goes on, on this or another machine:
+every result in `--results` names its GPU. Needs a CUDA GPU and nvcc.
 
 KernelBench confines nothing, so the exploits run with all your rights: use a machine that can be thrown away.
 """
@@ -17,15 +18,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +44,7 @@ Truth = Literal["right", "wrong", "unknown"]
 
 EVALUATE = '''
 import importlib, json, sys, types
-checkout, reference, solution, build, backend, answer = sys.argv[1:]
+checkout, reference, solution, build, backend, answer, only_builds = sys.argv[1:]
 
 class Plain:
     """Stands in for pydantic's BaseModel where that isn't installed: fields with defaults."""
@@ -59,6 +64,9 @@ for name, things in {"dotenv": {"load_dotenv": lambda: None}, "tqdm": {"tqdm": i
 
 sys.path.insert(0, checkout + "/src")
 evaluator = importlib.import_module("kernelbench.eval")
+if only_builds == "True":
+    evaluator.build_compile_cache(open(solution).read(), False, build)
+    sys.exit()
 found = evaluator.eval_kernel_against_ref(
     open(reference).read(), open(solution).read(), num_correct_trials=5, num_perf_trials=100,
     measure_performance=True, build_dir=build, backend=backend)
@@ -103,6 +111,7 @@ def main() -> None:
     parser.add_argument("--leaderboard", type=Path, help="a workspace that benchmarks/field.py made")
     parser.add_argument("--every", type=int, default=16, help="of the solutions one in so many (16)")
     parser.add_argument("--repeats", type=int, default=2, help="evaluations of each solution by each (2)")
+    parser.add_argument("--at-once", type=int, default=8, help="solutions that are built side by side (8)")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing new after so long")
     parser.add_argument("--results", type=Path, default=RESULTS, help="what is known already, and what is added")
     parser.add_argument(
@@ -113,11 +122,9 @@ def main() -> None:
         parser.error(f"{chosen.kernelbench} holds no src/kernelbench/eval.py")
     known = json.loads(chosen.results.read_text()) if chosen.results.exists() else []
     if not chosen.write:
-        subjects = [
-            *list(corpus())[:: chosen.every],
-            *(sample(chosen.leaderboard, chosen.every) if chosen.leaderboard else ()),
-        ]
-        for row in run(subjects, known, chosen):
+        of_field = sample(chosen.leaderboard, chosen.every) if chosen.leaderboard else ()
+        pairs = zip_longest(list(corpus())[:: chosen.every], of_field)
+        for row in run([one for pair in pairs for one in pair if one], known, chosen):
             known.append(row)
             chosen.results.write_text(json.dumps(known, indent=0) + "\n")
             print(f"{row['name']} by {row['by']}: {row['verdict']}, {row['seconds']:.1f} s", flush=True)
@@ -153,32 +160,58 @@ def sample(workspace: Path, every: int) -> Iterator[Subject]:
 
 
 def run(subjects: Sequence[Subject], known: Sequence[dict[str, Any]], chosen: argparse.Namespace) -> Iterator[Any]:
-    """A row for each evaluation that isn't known yet, until time is up."""
+    """A row for each evaluation that isn't known yet, batch by batch, until time is up."""
     import torch
 
-    gpu, until = torch.cuda.get_device_name(), time.monotonic() + 60 * chosen.minutes
-    for subject in subjects:
-        for by, evaluate in (("kernelbench", by_kernelbench), ("harness", by_harness)):
-            done = sum(row["name"] == subject.name and row["by"] == by for row in known)
-            for _ in range(done, chosen.repeats):
-                if time.monotonic() > until:
-                    return
-                with tempfile.TemporaryDirectory(prefix="against-", ignore_cleanup_errors=True) as folder:
+    place = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    until = time.monotonic() + 60 * chosen.minutes
+    for first in range(0, len(subjects), chosen.at_once):
+        batch = subjects[first : first + chosen.at_once]
+        with (
+            tempfile.TemporaryDirectory(prefix="against-", ignore_cleanup_errors=True) as folder,
+            ThreadPoolExecutor(chosen.at_once) as pool,
+        ):
+            for repeat in range(chosen.repeats):
+                for by, evaluate in (("kernelbench", all_by_kernelbench), ("harness", all_by_harness)):
+                    done = Counter(row["name"] for row in known if row["by"] == by)
+                    left = [one for one in batch if done[one.name] <= repeat]
+                    if time.monotonic() > until:
+                        return
                     started = time.monotonic()
-                    found = evaluate(subject, Path(folder), chosen.kernelbench)
-                    seconds = round(time.monotonic() - started, 2)
-                place = {"gpu": gpu, "torch": torch.__version__}
-                yield {"name": subject.name, "truth": subject.truth, "by": by, **found, "seconds": seconds, **place}
+                    found = evaluate(left, Path(folder) / by, chosen.kernelbench, pool)
+                    seconds = round((time.monotonic() - started) / max(1, len(left)), 2)
+                    for one, what in zip(left, found, strict=True):
+                        yield {"name": one.name, "truth": one.truth, "by": by, **what, "seconds": seconds, **place}
 
 
-def by_kernelbench(subject: Subject, folder: Path, checkout: Path) -> dict[str, Any]:
-    """Judge with empty caches, in a process of its own."""
+def all_by_kernelbench(
+    batch: Sequence[Subject], folder: Path, checkout: Path, pool: ThreadPoolExecutor
+) -> list[dict[str, Any]]:
+    """Build side by side what isn't built yet, then evaluate one by one."""
+    folders = [folder / one.name for one in batch]
+    left = [pair for pair in zip(batch, folders, strict=True) if not pair[1].exists()]
+    list(pool.map(lambda pair: by_kernelbench(*pair, checkout, only_builds=True), left))
+    return [by_kernelbench(one, place, checkout) for one, place in zip(batch, folders, strict=True)]
+
+
+def all_by_harness(
+    batch: Sequence[Subject], folder: Path, checkout: Path, pool: ThreadPoolExecutor
+) -> list[dict[str, Any]]:
+    """Evaluate side by side: they build at once, and take turns on the GPU."""
+    folder.mkdir(exist_ok=True)
+    return list(pool.map(lambda one: by_harness(one, folder, checkout), batch))
+
+
+def by_kernelbench(subject: Subject, folder: Path, checkout: Path, only_builds: bool = False) -> dict[str, Any]:
+    """Judge, or only build, in a process of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
     reference, answer = folder / "reference.py", folder / "answer.json"
+    answer.unlink(missing_ok=True)
     text = subject.reference.read_text()
     none = "" if "def get_init_inputs" in text else "\n\ndef get_init_inputs():\n    return []\n"
     reference.write_text(text + none)
     backend = "triton" if "import triton" in subject.source.read_text() else "cuda"
-    arguments = [checkout.resolve(), reference, subject.source, folder / "build", backend, answer]
+    arguments = [checkout.resolve(), reference, subject.source, folder / "build", backend, answer, only_builds]
     status = _run([sys.executable, "-c", EVALUATE, *map(str, arguments)], folder)
     found = None
     with suppress(OSError, ValueError):
@@ -198,16 +231,18 @@ def by_kernelbench(subject: Subject, folder: Path, checkout: Path) -> dict[str, 
 
 
 def by_harness(subject: Subject, folder: Path, checkout: Path) -> dict[str, Any]:
-    """Judge from command to verdict, with an empty cache too."""
+    """Judge from command to verdict."""
     from harness.store.journal import read_journals
 
+    results = folder / subject.name / "results"
+    shutil.rmtree(results, ignore_errors=True)
     command = [sys.executable, "-m", "harness", "-C", subject.workspace.resolve(), "run", "--quiet", "--no-source"]
-    command += ["--problem", subject.problem, "--solution", subject.solution, "--results", folder / "results"]
+    command += ["--problem", subject.problem, "--solution", subject.solution, "--results", results]
     command += ["--config", subject.config]
     for case in subject.cases:
         command += ["--case", case]
     _run([str(part) for part in command], folder)
-    for one in read_journals(folder / "results"):
+    for one in read_journals(results):
         speedup = one.timing and one.timing.speedup
         passed = one.verdict.passed
         return {"verdict": one.verdict.value, "passed": passed, "speedup": speedup.estimate if speedup else None}
@@ -219,7 +254,7 @@ def _run(command: Sequence[str], folder: Path) -> int | None:
     caches = ("HARNESS_CACHE", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR", "XDG_CACHE_HOME")
     own = {name: str(folder / name.lower()) for name in caches}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    with (folder / "output.txt").open("wb") as output:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
             env={**os.environ, **own, "PYTHONPATH": path},

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -558,6 +559,9 @@ class Result(BaseModel):
     runtime: float = -1.0
     ref_runtime: float = -1.0
 
+def build_compile_cache(solution, verbose, build_dir):
+    open(build_dir, "w").write(solution)
+
 def eval_kernel_against_ref(reference, solution, num_correct_trials, num_perf_trials, measure_performance, build_dir,
                             backend):
     assert (num_correct_trials, num_perf_trials, measure_performance) == (5, 100, True)
@@ -597,9 +601,9 @@ def test_kernelbench_is_asked_in_a_process_of_its_own(tmp_path: Path, text: str,
         (work / name).parent.mkdir(parents=True)
         (work / name).write_text(written)
     subject = against.Subject(work, "cheats", "p", "s", "right", "corpus")
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    assert against.by_kernelbench(subject, folder, tmp_path / "checkout") == expected
+    with ThreadPoolExecutor(1) as pool:
+        assert against.all_by_kernelbench([subject], tmp_path, tmp_path / "checkout", pool) == [expected]
+    assert (tmp_path / "cheats/p/s/build").read_text() == text
 
 
 def test_the_corpus_says_what_is_right_and_what_is_wrong() -> None:

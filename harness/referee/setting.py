@@ -99,8 +99,9 @@ class Setting:
         return tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
 
     def rounded_answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """The oracle's answer in the dtypes of the reference's outputs, contiguous."""
-        answers = zip(self.oracle.answer(inputs), self.spec.dtypes, strict=True)
+        """The oracle's answer in the dtypes of the reference's outputs, contiguous; on the host where the device's
+        memory is too short."""
+        answers = zip(self.oracle.answer_anywhere(inputs, self.spec), self.spec.dtypes, strict=True)
         return tuple(answer.to(dtype).contiguous() for answer, dtype in answers)
 
     def derived(self) -> tuple[DerivedTolerance, ...]:
@@ -109,12 +110,14 @@ class Setting:
         return tuple(DerivedTolerance(self.case, n, one.share, one.least, one.errors) for n, one in numbered)
 
     def some_rows(self, inputs: Sequence[Any], elements: int) -> list[Any]:
-        """The inputs of so many first rows that each output has `elements`; all where rows depend on each other."""
+        """The inputs of so many first rows that each output has `elements`, as far as the oracle takes them in one
+        piece; all where rows depend on each other."""
         rows = self.oracle.rows(inputs, self.spec)
         if rows is None:
             return list(inputs)
         fewest = min(math.prod(shape) for shape in self.spec.shapes) // rows.count
-        return rows.of(inputs, slice(0, min(rows.count, -(-elements // max(1, fewest)))))
+        wanted = -(-elements // max(1, fewest))
+        return rows.of(inputs, slice(0, min(wanted, self.oracle.rows_of_a_piece(inputs, self.spec, rows))))
 
     @property
     def on_gpu(self) -> bool:

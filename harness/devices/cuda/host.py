@@ -6,7 +6,7 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -25,6 +25,11 @@ _PROBE_TIMEOUT_S = 30.0
 _PROBE_POLL_S = 0.001
 _REMEDY = "look at 'nvidia-smi' and the kernel's log (dmesg, Xid), reset the GPU ('nvidia-smi --gpu-reset') or reboot"
 
+_UNSPLIT_MB = 1024
+"""Larger blocks that torch keeps aren't split: else small outputs that live on in one let no input of its size in."""
+_set_allocator: Any = getattr(torch._C, "_accelerator_setAllocatorSettings", None) or getattr(  # torch 2.9 and newer
+    torch._C, "_cuda_cudaCachingAllocator_set_allocator_settings", None
+)
 _OVERHEAD_SAMPLES = 50
 _OVERHEAD_HOLD_NS = 300_000
 
@@ -37,6 +42,7 @@ class CudaHost:
 
     def __init__(self) -> None:
         self._timer_overhead: TimerOverhead | None = None
+        _set_allocator(f"max_split_size_mb:{_UNSPLIT_MB}")
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         address = runtime.allocate(nbytes)

@@ -86,6 +86,7 @@ class SimDevice:
 
     def _require_written(self, number: int, output: torch.Tensor) -> None:
         """Note a finding if kernels left elements out, in the checked build; sampled blocks are expected to."""
+        import numpy
         import torch
 
         count, first = torch.ops.harness_sim.count_unwritten(output) if not self._is_sampling else (0, 0)
@@ -94,7 +95,7 @@ class SimDevice:
         self._read_report()  # what kernels did comes before what came of it
         if any(finding.kind in _ENDS_A_KERNEL for finding in self._findings):
             return
-        index = [int(place) for place in torch.unravel_index(torch.tensor(first), output.shape)]
+        index = [int(place) for place in numpy.unravel_index(first, output.shape)]  # torch's imports sympy
         shape = "×".join(map(str, output.shape)) or "a scalar"
         detail = (
             f"{count:,} of the {output.numel():,} elements of output {number} ({shape}, "

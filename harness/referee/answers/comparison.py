@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy
 import torch
 
 from harness.model.check import Mismatch, OutputComparison, Tolerance
@@ -84,7 +85,7 @@ class Comparison:
             found = int(flat[position:].to(torch.uint8).argmax()) + position
             if not flat[found]:
                 break
-            index = [int(i) for i in torch.unravel_index(torch.tensor(found), wrong.shape)]
+            index = [int(place) for place in numpy.unravel_index(found, wrong.shape)]  # torch's imports sympy
             values = (_number(got[tuple(index)]), _number(want[tuple(index)]))
             for axis, start in enumerate(origin):
                 index[axis] += start

@@ -71,7 +71,7 @@ class Oracle:
         if rows is None:
             yield Piece(slice(None), self.answer_anywhere(inputs, spec))
             return
-        step = max(1, self._budget // _row_bytes(inputs, spec, rows))
+        step = self.rows_of_a_piece(inputs, spec, rows)
         start = 0
         while start < rows.count:
             part = slice(start, min(start + step, rows.count))
@@ -83,6 +83,10 @@ class Oracle:
             yield Piece(part, outputs)
             del outputs
             start = part.stop
+
+    def rows_of_a_piece(self, inputs: Sequence[Any], spec: OutputSpec, rows: Rows) -> int:
+        """The number of rows that are computed at once, at least one."""
+        return min(rows.count, max(1, self._budget // _row_bytes(inputs, spec, rows)))
 
     def find_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> bool:
         """Verify that rows are independent where the problem claims it; else, for a large answer, find by experiment

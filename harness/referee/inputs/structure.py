@@ -80,6 +80,7 @@ def structures_of(draws: Iterator[Sequence[Any]]) -> tuple[InputStructure, ...]:
         found = seen if found is None else [one.shared_with(two) for one, two in zip(found, seen, strict=True)]
         if not any(found):
             break
+        del inputs, seen  # before as much memory is asked for again
     return tuple(found or ())
 
 

@@ -104,8 +104,8 @@ def test_the_peak_is_two_transfers_a_clock_over_the_whole_bus() -> None:
 
 
 def test_the_rates_counts_after_the_memory_has_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """20 ms a run on a scripted clock: three for warming up, the slow first among them, then twenty that count."""
-    now, seconds = [100.0], iter([0.03, 0.02, 0.02, *[0.011] * 4, 0.010, *[0.011] * 15])
+    """Runs on a scripted clock: three for warming up, the slow first among them, then twenty that count."""
+    now, seconds = [100.0], iter([0.003, 0.002, 0.002, *[0.0011] * 4, 0.0010, *[0.0011] * 15])
 
     def run(work: Callable[[], object]) -> float:
         now[0] += 0.02
@@ -113,7 +113,7 @@ def test_the_rates_counts_after_the_memory_has_warmed_up(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(rates, "_seconds", run)
     monkeypatch.setattr(rates, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    assert rates._best_seconds(lambda: None) == 0.010
+    assert rates._best_seconds(lambda: None) == 0.0010
     assert list(seconds) == []
 
 
@@ -128,22 +128,24 @@ def test_what_takes_long_is_repeated_less(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def timed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Products whose sides are seen; each does 1 TFLOP/s, those of 4096 and more two."""
+    """Products whose sides are seen; each does 10 TFLOP/s, those of 8192 and more 20."""
     sides: list[int] = []
 
     def best_seconds(product: Callable[[], int]) -> float:
         side = product()
         sides.append(side)
-        return float(2 * side**3 / (1e12 if side < 4096 else 2e12))
+        return float(2 * side**3 / (1e13 if side < 8192 else 2e13))
 
     monkeypatch.setattr(rates, "_best_seconds", best_seconds)
     monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
     return sides
 
 
-def test_products_grow_until_they_take_long(timed: list[int]) -> None:
-    assert rates._best_rate(lambda side: lambda: side) == pytest.approx(2e12)
-    assert timed == [2048, 4096]  # 17 and 69 ms
+def test_products_grow_until_they_take_long(timed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rates._best_rate(lambda side: lambda: side) == pytest.approx(2e13)
+    assert timed == [4096, 8192]  # 14 and 55 ms
+    monkeypatch.setattr(rates, "_SLOW_S", 0.01)
+    assert rates._best_rate(lambda side: lambda: side) == pytest.approx(1e13)
 
 
 @pytest.mark.parametrize(
