@@ -75,6 +75,10 @@ class Setting:
 
     def evidence_on(self, inputs: Sequence[Any]) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on these inputs. Raises: InvalidProblem where it fails or overflows."""
+        return self.answer_with_evidence(inputs)[1]
+
+    def answer_with_evidence(self, inputs: Sequence[Any]) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
+        """The oracle's answer, on the host where the device's memory is too short, and evidence_on()."""
         return gather_evidence(self.oracle, inputs, self.spec, self.problem.precision)
 
     @property
@@ -93,16 +97,14 @@ class Setting:
         divided = self.oracle.rows(inputs, self.spec)
         try:
             on = divided.together(inputs, rows) if divided and rows else inputs
-            evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision, is_last=True)
+            _, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision, is_last=True)
         except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
             return tolerances
         return tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
 
-    def rounded_answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """The oracle's answer in the dtypes of the reference's outputs, contiguous; on the host where the device's
-        memory is too short."""
-        answers = zip(self.oracle.answer_anywhere(inputs, self.spec), self.spec.dtypes, strict=True)
-        return tuple(answer.to(dtype).contiguous() for answer, dtype in answers)
+    def rounded(self, answers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The oracle's answers in the dtypes of the reference's outputs, contiguous."""
+        return tuple(answer.to(dtype).contiguous() for answer, dtype in zip(answers, self.spec.dtypes, strict=True))
 
     def derived(self) -> tuple[DerivedTolerance, ...]:
         """The derived tolerances, for the record. Raises: InvalidProblem."""

@@ -83,8 +83,9 @@ class ErrorEvidence:
 
 def gather_evidence(
     oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str, is_last: bool = False
-) -> tuple[ErrorEvidence, ...]:
+) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
     """Run the reference in each way in which an honest kernel may compute, and measure the errors of each output.
+    Return the oracle's answer as well.
 
     `is_last`: also with serial sums, which take longer, before a solution is blamed.
 
@@ -112,7 +113,7 @@ def gather_evidence(
             "can be compared there"
         )
     _require_the_same_again(native, oracle.native(copied(inputs)), evidence)
-    return evidence
+    return want, evidence
 
 
 def _require_the_same_again(

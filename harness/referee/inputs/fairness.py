@@ -57,10 +57,10 @@ def fair_inputs(
     if variant.name not in ("infinite", "nan") and _loses_values(native, base):
         return None
     if setting.problem.tolerance is None:
-        evidence = setting.evidence_on(inputs)
+        want, evidence = setting.answer_with_evidence(inputs)
         if not all(one.is_telling for one in evidence):
             return None
-        tolerances, want = tuple(one.tolerance for one in evidence), setting.oracle.answer(inputs)
+        tolerances = tuple(one.tolerance for one in evidence)
     else:
         want = setting.oracle.answer(inputs)
         tolerances = _scaled(variant, setting.tolerances, base, want)

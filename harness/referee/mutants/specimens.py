@@ -195,9 +195,12 @@ def _examine_fair(setting: Setting, drawn: _CaseInputs, base: Examined, ladder: 
 
 
 def _examine(setting: Setting, variant: str | None, drawn: _CaseInputs, tolerances: tuple[Tolerance, ...]) -> Examined:
-    exact = setting.oracle.answer(drawn.inputs)
-    want, other_want = setting.rounded_answer(drawn.inputs), setting.rounded_answer(drawn.other)
-    evidence = setting.evidence_on(drawn.inputs) if setting.problem.tolerance is None else ()
+    evidence: tuple[ErrorEvidence, ...] = ()
+    if setting.problem.tolerance is None:
+        exact, evidence = setting.answer_with_evidence(drawn.inputs)
+    else:
+        exact = setting.oracle.answer(drawn.inputs)
+    want, other_want = setting.rounded(exact), setting.rounded(setting.oracle.answer(drawn.other))
     specimen = Specimen(setting, drawn.inputs, want, drawn.other, other_want, evidence)
     draw = Draw(
         case=setting.case,

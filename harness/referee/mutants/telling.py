@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+import torch
+
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
@@ -70,22 +72,26 @@ def _varied(setting: Setting, passes: str) -> Setting:
 
 
 def _specimens(setting: Setting) -> Iterator[Specimen]:
-    """Inputs as drawn, then each variant that decides; what an earlier call left is the answer to other inputs."""
+    """Inputs as drawn, then each variant that decides; what an earlier call left is the answer to other inputs, which
+    no crude mutant looks at."""
     earlier = _some(setting, setting.reference.make_inputs(setting.seed("inputs", "earlier")))
-    yield _specimen(setting, _some(setting, make_inputs(setting, Drawn(setting.seed("inputs", "telling")))), earlier)
+    left = setting.rounded(setting.oracle.answer_anywhere(earlier, setting.spec))
+    del earlier
+    yield _specimen(setting, Drawn(setting.seed("inputs", "telling")), left)
     seeds = (setting.seed("inputs", "telling", number) for number in count())
     variants = draw_variants(setting, seeds, random.Random(setting.seed("telling")))
     for drawn in (one for one in variants.drawn if one.decides):
-        yield _specimen(setting, _some(setting, make_inputs(setting, drawn)), earlier)
+        yield _specimen(setting, drawn, left)
 
 
 def _some(setting: Setting, inputs: list[Any]) -> list[Any]:
     return setting.some_rows(inputs, _EXAMINED)
 
 
-def _specimen(setting: Setting, inputs: list[Any], earlier: list[Any]) -> Specimen:
-    want, other = setting.rounded_answer(inputs), setting.rounded_answer(earlier)
-    return Specimen(setting, inputs, want, earlier, other, setting.evidence_on(inputs))
+def _specimen(setting: Setting, drawn: Drawn, left: tuple[torch.Tensor, ...]) -> Specimen:
+    inputs = _some(setting, make_inputs(setting, drawn))
+    want, evidence = setting.answer_with_evidence(inputs)
+    return Specimen(setting, inputs, setting.rounded(want), (), left, evidence)
 
 
 def _is_told(mutant: Mutant, specimen: Specimen) -> bool:
