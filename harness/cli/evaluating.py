@@ -45,7 +45,9 @@ def evaluate(workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOpt
     around = surroundings_of(workspace.root, options.results or workspace.results, config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
     is_needed = tasks and not options.dry_run
-    with contextlib.closing(start_early(options.backend, around) if is_needed else ForkServers()) as servers:
+    with contextlib.closing(
+        start_early(options.backend, around, config.correctness.sanitize) if is_needed else ForkServers()
+    ) as servers:
         _evaluate_and_print(workspace, tasks, options, config, report, servers)
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,15 @@ class Toolkit:
     @property
     def fake_device(self) -> Path:
         return self.libraries / "libc10_cuda.so"
+
+    @property
+    def options(self) -> list[str]:
+        """The words by which of_options() finds it in another process."""
+        return [str(self.root), *(["checked"] if self.is_checked else [])]
+
+    @staticmethod
+    def of_options(options: Sequence[str]) -> Toolkit:
+        return Toolkit(Path(options[0]), is_checked="checked" in options[1:])
 
     def stand_ins(self) -> list[Path]:
         """List the stand-ins for CUDA libraries that torch is linked to: for a CPU build, an empty libtorch_cuda."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.cudasim import SimUnavailable as SimUnavailable
     from harness.cudasim import beyond_simulator as beyond_simulator
     from harness.cudasim import diagnose_build_log as diagnose_build_log
+    from harness.cudasim import ensure_toolkit as ensure_toolkit
     from harness.cudasim import find_compiler as find_compiler
     from harness.cudasim import find_torch as find_torch
     from harness.cudasim import host_calls_in as host_calls_in

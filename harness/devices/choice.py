@@ -62,7 +62,7 @@ def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
         from harness.cudasim import Toolkit
         from harness.devices.sim.device import activate
 
-        return activate(Toolkit(Path(options[0]), is_checked="checked" in options[1:]))
+        return activate(Toolkit.of_options(options))
     from harness.devices.cuda.device import activate as activate_gpu
 
     return activate_gpu()

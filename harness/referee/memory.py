@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import piece_bytes
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, Reference
 from harness.referee.buffers.slots import PROCESS_BYTES, tensor_bytes
+from harness.referee.operator_mode import OperatorMode
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import Problem
 
@@ -95,11 +95,11 @@ def is_memory_scarce() -> bool:
     return free < total * _SCARCE
 
 
-class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Live(OperatorMode):
     """Context: follows what operations allocate until it is given back."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.peak_bytes = self._live_bytes = 0
         self._known: dict[int, weakref.ref[Any]] = {}
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from harness.devices import compute_capability, is_only_gpu, require_simulator, worker_environment
+from harness.devices import (
+    compute_capability,
+    ensure_toolkit,
+    is_only_gpu,
+    is_prepared,
+    require_simulator,
+    worker_environment,
+)
 from harness.run.cache import cache_folder
 from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.start import Surroundings, make_launch, surroundings_of
@@ -10,9 +17,9 @@ from harness.sandbox.start import Surroundings, make_launch, surroundings_of
 __all__ = ["ForkServers", "require_simulator", "start_early", "surroundings_of"]
 
 
-def start_early(backend: str, surroundings: Surroundings) -> ForkServers:
-    """Start the servers for workers that build and, where there is one GPU, for those that are measured; none for the
-    simulator, and none where there is no GPU.
+def start_early(backend: str, surroundings: Surroundings, sanitizes: bool) -> ForkServers:
+    """Start the servers for workers that build and, where there is one GPU, for those that are measured; without a GPU
+    the simulator's, whose toolkit a first run has to build before.
 
     The caller closes them. No lock is needed: they don't touch the GPU. `surroundings` must be those of the session, or
     it starts servers of its own.
@@ -24,4 +31,8 @@ def start_early(backend: str, surroundings: Surroundings) -> ForkServers:
         for for_build in (True, False) if is_only_gpu() else (True,):
             variables = worker_environment(capability, for_build)
             servers.server(make_launch("cuda", cache_folder(), [], variables, surroundings, for_build).kind)
+    elif not sanitizes and is_prepared(cache_folder()):
+        toolkit = ensure_toolkit(cache_folder(), lambda what: None)
+        launch = make_launch("sim", cache_folder(), toolkit.options, toolkit.environment(), surroundings)
+        servers.server(launch.kind)
     return servers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,6 +32,9 @@ from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
+
+_WANTED_BY_META_TENSORS = "torch.fx.experimental.symbolic_shapes"
+"""It brings sympy in, which takes half a second."""
 
 Observer = Callable[[Job, str], None]
 """A function that is told what happens to a job, in a few words."""
@@ -196,6 +200,8 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
     def enter_lane(self, lane: int) -> None:
         if self._lanes.cores is not None and self._lanes.cores.lanes is not None:
             keep_thread_to(self._lanes.cores.lanes[lane])
+        if self._lanes.builders.host.name == "sim":
+            importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
 
 
 def run_tasks(

@@ -89,7 +89,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedSession]:
         return opened[-1]
 
     monkeypatch.setattr(session_module, "open_session", open_session)
-    monkeypatch.setattr(early_start, "start_early", lambda backend, around: ForkServers())
+    monkeypatch.setattr(early_start, "start_early", lambda backend, around, sanitizes: ForkServers())
     monkeypatch.setattr(session_module, "environment_of", lambda backend, workspace: environment())
     return opened
 

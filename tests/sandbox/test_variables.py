@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from harness.devices.environment import VARIABLES
@@ -33,3 +36,14 @@ def test_the_user_lets_more_through_by_name() -> None:
 def test_folders_of_modules_are_made_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/usr")
     assert scrubbed({"PYTHONPATH": ":lib:/opt/x:"}, ())["PYTHONPATH"].split(":")[1:] == ["/usr/lib", "/opt/x"]
+
+
+def test_what_torch_sets_when_it_is_used_starts_no_other_fork_server() -> None:
+    """Servers are told apart by the variables of their workers."""
+    code = (
+        "import os; from harness.sandbox.variables import scrubbed; before = scrubbed(os.environ, ())\n"
+        "import torch._dynamo, torch._inductor.config; torch.manual_seed(0); torch.cuda.is_available()\n"
+        "after = scrubbed(os.environ, ()); print({k: v for k, v in after.items() if before.get(k) != v})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{}"

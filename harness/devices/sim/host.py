@@ -62,7 +62,7 @@ class SimHost:
         )
 
     def worker_arguments(self) -> list[str]:
-        return [str(self._toolkit.root), *(["checked"] if self._toolkit.is_checked else [])]
+        return self._toolkit.options
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return self._toolkit.environment()

@@ -62,35 +62,29 @@ class Comparison:
         )
 
     def _add(self, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...], only: torch.Tensor | None) -> None:
-        self._compared += int(only.sum()) if only is not None else got.numel()
-        worst = _worst_of_usual(got, want, self._tolerance, only)
+        shape, places, scale = got.shape, None, None
+        if only is not None:
+            places = only.flatten().nonzero().flatten()
+            if self._tolerance.of_scale and want.dim() > 1:
+                scale = _rms_of_items(want.nan_to_num(0.0, 0.0, 0.0))[places // max(1, math.prod(shape[1:]))]
+            got, want = got.flatten()[places], want.flatten()[places]
+        self._compared += got.numel()
+        if not got.numel():
+            return
+        worst = _worst_of_usual(got, want, self._tolerance, scale)
         if worst is None:
-            error, excess, relative = _errors(got, want, self._tolerance)
-            if only is not None:
-                error, excess, relative = (torch.where(only, value, 0.0) for value in (error, excess, relative))
+            error, excess, relative = _errors(got, want, self._tolerance, scale)
             worst = _Worst(float(error.max()), float(relative.max()), float(excess.max()))
-            wrong = excess > 1
-            count = int(wrong.sum())
-            if count and len(self._first) < _FIRST_MISMATCHES:
-                self._remember(wrong, got, want, origin)
-            self._mismatches += count
+            wrong = (excess > 1).flatten().nonzero().flatten()
+            for place in wrong[: _FIRST_MISMATCHES - len(self._first)].tolist():
+                index = numpy.unravel_index(place if places is None else int(places[place]), shape)
+                first = [*origin, *[0] * (len(shape) - len(origin))]  # torch's own function imports sympy
+                values = (_number(side.flatten()[place]) for side in (got, want))
+                self._first.append(Mismatch(tuple(map(int, numpy.add(index, first))), *values))
+            self._mismatches += wrong.numel()
         self._max_abs = max(self._max_abs, worst.absolute)
         self._max_rel = max(self._max_rel, worst.relative)
         self._worst = max(self._worst, worst.excess)
-
-    def _remember(self, wrong: torch.Tensor, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...]) -> None:
-        flat = wrong.reshape(-1)
-        position = 0
-        while len(self._first) < _FIRST_MISMATCHES and position < flat.numel():
-            found = int(flat[position:].to(torch.uint8).argmax()) + position
-            if not flat[found]:
-                break
-            index = [int(place) for place in numpy.unravel_index(found, wrong.shape)]  # torch's imports sympy
-            values = (_number(got[tuple(index)]), _number(want[tuple(index)]))
-            for axis, start in enumerate(origin):
-                index[axis] += start
-            self._first.append(Mismatch(tuple(index), *values))
-            position = found + 1
 
 
 def _chunks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
@@ -121,7 +115,7 @@ _EQUAL = _Worst(0.0, 0.0, 0.0)
 
 
 def _worst_of_usual(
-    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, only: torch.Tensor | None
+    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, scale: torch.Tensor | None
 ) -> _Worst | None:
     """Find what _errors() finds in a third of its passes over memory, with one wait for the device.
 
@@ -129,14 +123,12 @@ def _worst_of_usual(
     """
     is_float = got.is_floating_point()
     if not is_float or tolerance.is_exact:
-        return _EQUAL if only is None and torch.equal(got, want.to(got.dtype)) else None
+        return _EQUAL if torch.equal(got, want.to(got.dtype)) else None
     if not want.is_floating_point():
         return None
     size = want.abs().double()
     error = (got - want.double()).abs_()
-    if only is not None:
-        error.masked_fill_(~only, 0.0)
-    excess = (error / _allowed(size, tolerance)).max()
+    excess = (error / _allowed(size, tolerance, scale)).max()
     largest = torch.stack([error.max(), excess, size.max()])
     relative = error.div_(size).nan_to_num_(0.0, 0.0, 0.0).max()
     absolute, worst, most, share = torch.cat([largest, relative[None]]).tolist()
@@ -145,15 +137,15 @@ def _worst_of_usual(
 
 
 def _errors(
-    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance
+    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, scale: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Compute each element's absolute error, that error as a multiple of the allowed one, and the relative error."""
     if not (got.is_floating_point() or got.is_complex()):
         error, excess = _compare_exactly(got, want)
     elif tolerance.is_exact:
-        error, excess = _compare_floats(got, want.to(got.dtype), Tolerance(0.0, 0.0))
+        error, excess = _compare_floats(got, want.to(got.dtype), Tolerance(0.0, 0.0), None)
     else:
-        error, excess = _compare_floats(got, _overflowed(want, got.dtype), tolerance)
+        error, excess = _compare_floats(got, _overflowed(want, got.dtype), tolerance, scale)
     return error, excess, _relative(error, want)
 
 
@@ -163,7 +155,9 @@ def _compare_exactly(got: torch.Tensor, want: torch.Tensor) -> tuple[torch.Tenso
     return error, torch.where(unequal, math.inf, 0.0)
 
 
-def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> tuple[torch.Tensor, torch.Tensor]:
+def _compare_floats(
+    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, scale: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The absolute error, and the error as a multiple of the allowed one: infinite where special values differ."""
     wide = torch.complex128 if got.is_complex() else torch.float64
     have, need = got.to(wide), want.to(wide)
@@ -171,18 +165,25 @@ def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance)
     coincide = (have == need) | (torch.isnan(have) & torch.isnan(need))
     error = (have - need).abs()
     error = torch.where(special, torch.where(coincide, 0.0, math.inf), error)
-    allowed = _allowed(torch.where(special, 0.0, need.abs()), tolerance)
+    allowed = _allowed(torch.where(special, 0.0, need.abs()), tolerance, scale)
     excess = torch.where(error == 0, 0.0, torch.where(torch.isinf(error), math.inf, error / allowed))
     return error, excess
 
 
-def _allowed(size: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
-    """Return how far each value may be off. `size` is that of the right values, zero where they aren't finite."""
+def _allowed(size: torch.Tensor, tolerance: Tolerance, scale: torch.Tensor | None) -> torch.Tensor:
+    """Return how far each value may be off. `size` is that of the right values, zero where they aren't finite; `scale`
+    is each one's root mean square of its item, found here where these are whole items."""
     allowed = tolerance.atol + tolerance.rtol * size
     if not tolerance.of_scale or not size.dim():
         return allowed + tolerance.of_scale * size
-    rms = size.flatten(1).square().mean(1).sqrt() if size.dim() > 1 else size
-    return allowed.add_(tolerance.of_scale * rms.reshape(-1, *[1] * (size.dim() - 1)))
+    if scale is None:
+        scale = _rms_of_items(size) if size.dim() > 1 else size
+    return allowed.add_(tolerance.of_scale * scale.reshape(-1, *[1] * (size.dim() - 1)))
+
+
+def _rms_of_items(values: torch.Tensor) -> torch.Tensor:
+    """The root mean square of each item of dimension 0."""
+    return values.abs().double().flatten(1).square().mean(1).sqrt()
 
 
 def _overflowed(want: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from harness.referee.operator_mode import OperatorMode
 
 LONGEST = 2**16
 """The most terms of one serial sum."""
@@ -30,11 +31,11 @@ Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Multiplies `a` [groups, m, k] and `b` [batch, k, n]; item i of the batch takes group i modulo groups."""
 
 
-class Recomputed(TorchDispatchMode):
+class Recomputed(OperatorMode):
     """Context: compute operations on float32 tensors by what `instead` names for them, and count them in `count`."""
 
     def __init__(self, instead: Instead) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.count = 0
         self._instead = instead
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.model.trace import Trace, TracedKernel
 from harness.referee.answers.reference import PROBLEM_ERRORS
 from harness.referee.audit.kernels import Origins, summarize
+from harness.referee.operator_mode import OperatorMode
 from harness.referee.setting import Setting
 from harness.sandbox.wire.device import KernelRun
 
@@ -124,11 +124,11 @@ def _is_pointwise(name: str) -> bool:
     )
 
 
-class _Operators(TorchDispatchMode):
+class _Operators(OperatorMode):
     """Context that records every operator with the number of elements that it is given."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.rows: list[KernelRun] = []
         self.are_pointwise = True
 

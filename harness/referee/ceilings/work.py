@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from harness.model.environment import Flag
 from harness.model.evaluation import Work
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem
+from harness.referee.operator_mode import OperatorMode
 from harness.referee.setting import Setting
 
 
@@ -111,19 +111,14 @@ class Operations:
 NO_OPERATIONS = Operations(0)
 
 
-class _OperationCounter(TorchDispatchMode):
+class _OperationCounter(OperatorMode):
     """Context that counts by torch's formulas. torch's own FlopCounterMode also imports the compiler, to decompose
     operators; composite ones arrive here decomposed."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.total = self.convolutions = 0
         self.products: set[tuple[str, str]] = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Return False, or torch imports its compiler only to keep it away from this mode."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
