@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from harness.referee.operator_mode import OperatorMode
+from harness.referee.answers.operator_mode import OperatorMode
 
 LONGEST = 2**16
 """The most terms of one serial sum."""

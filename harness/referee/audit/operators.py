@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from harness.model.trace import Trace, TracedKernel
+from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.reference import PROBLEM_ERRORS
 from harness.referee.audit.kernels import Origins, summarize
-from harness.referee.operator_mode import OperatorMode
 from harness.referee.setting import Setting
 from harness.sandbox.wire.device import KernelRun
 

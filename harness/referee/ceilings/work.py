@@ -13,8 +13,8 @@ from torch.utils.flop_counter import flop_registry
 
 from harness.model.environment import Flag
 from harness.model.evaluation import Work
+from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem
-from harness.referee.operator_mode import OperatorMode
 from harness.referee.setting import Setting
 
 
