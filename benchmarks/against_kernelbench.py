@@ -199,7 +199,7 @@ def all_by_harness(
 ) -> list[dict[str, Any]]:
     """Evaluate side by side: they build at once, and take turns on the GPU."""
     folder.mkdir(exist_ok=True)
-    return list(pool.map(lambda one: by_harness(one, folder, checkout), batch))
+    return list(pool.map(lambda one: by_harness(one, folder, TIMEOUT_S * len(batch)), batch))
 
 
 def by_kernelbench(subject: Subject, folder: Path, checkout: Path, only_builds: bool = False) -> dict[str, Any]:
@@ -212,7 +212,9 @@ def by_kernelbench(subject: Subject, folder: Path, checkout: Path, only_builds: 
     reference.write_text(text + none)
     backend = "triton" if "import triton" in subject.source.read_text() else "cuda"
     arguments = [checkout.resolve(), reference, subject.source, folder / "build", backend, answer, only_builds]
-    status = _run([sys.executable, "-c", EVALUATE, *map(str, arguments)], folder)
+    status = _run([sys.executable, "-c", EVALUATE, *map(str, arguments)], folder, TIMEOUT_S)
+    if status is None:  # a build that was killed leaves a lock, for which the next would wait
+        shutil.rmtree(folder / "build", ignore_errors=True)
     found = None
     with suppress(OSError, ValueError):
         found = json.loads(answer.read_text())
@@ -230,7 +232,7 @@ def by_kernelbench(subject: Subject, folder: Path, checkout: Path, only_builds: 
     }
 
 
-def by_harness(subject: Subject, folder: Path, checkout: Path) -> dict[str, Any]:
+def by_harness(subject: Subject, folder: Path, timeout_s: float) -> dict[str, Any]:
     """Judge from command to verdict."""
     from harness.store.journal import read_journals
 
@@ -241,15 +243,15 @@ def by_harness(subject: Subject, folder: Path, checkout: Path) -> dict[str, Any]
     command += ["--config", subject.config]
     for case in subject.cases:
         command += ["--case", case]
-    _run([str(part) for part in command], folder)
+    status = _run([str(part) for part in command], folder, timeout_s)
     for one in read_journals(results):
         speedup = one.timing and one.timing.speedup
         passed = one.verdict.passed
         return {"verdict": one.verdict.value, "passed": passed, "speedup": speedup.estimate if speedup else None}
-    return {"verdict": "no answer", "passed": False, "speedup": None}
+    return {"verdict": "timeout" if status is None else "no answer", "passed": False, "speedup": None}
 
 
-def _run(command: Sequence[str], folder: Path) -> int | None:
+def _run(command: Sequence[str], folder: Path, timeout_s: float) -> int | None:
     """The exit status; None where the time was up. What it started ends with it."""
     caches = ("HARNESS_CACHE", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR", "XDG_CACHE_HOME")
     own = {name: str(folder / name.lower()) for name in caches}
@@ -264,7 +266,7 @@ def _run(command: Sequence[str], folder: Path) -> int | None:
             start_new_session=True,
         )
         try:
-            return process.wait(TIMEOUT_S)
+            return process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
         finally:

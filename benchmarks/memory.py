@@ -2,10 +2,10 @@
 
 Another process holds the rest of the GPU's memory meanwhile. The solution is the reference itself, which isn't timed
 unless asked for, so `no_custom_kernel` is the verdict to expect: it comes after all comparisons. A line a problem: what
-an eager call needs (from meta tensors: inputs, parameters and what is alive at once), the most that referee and workers
-held together, and the verdict. Rows go to a file of JSON lines; what stands there already isn't done again. Exit code 1
-where a problem whose eager call needs at most 40 % of the memory wasn't judged, or any wasn't on 74 GiB (80 GB).
-Needs a GPU that nobody else uses.
+an eager call needs (inputs, parameters and what is alive at once: from meta tensors or, where it decides, by a call),
+the most that referee and workers held together, and the verdict. Rows go to a file of JSON lines; what stands there
+already isn't done again. Exit code 1 where a problem whose eager call needs at most 40 % of the memory wasn't judged,
+or any wasn't on 74 GiB (80 GB). Needs a GPU that nobody else uses.
 
     python benchmarks/memory.py DIR [--gib 24 --gib 40 --gib 74] [--problem NAME …] [--timed] [--json memory.jsonl]
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -26,7 +27,7 @@ from pathlib import Path
 from harness.api.evaluator import Evaluator
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
-from harness.referee.answers.reference import Reference
+from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.referee.memory import need_of
 from harness.workspace.problem import FULL, Problem, load_problem
 
@@ -119,18 +120,24 @@ def measure(folders: Iterable[Path], cap_gib: int, is_timed: bool) -> Iterator[R
 
 
 def eager_peak(problem: Problem) -> float:
-    """Call the reference: meta tensors don't show what an operation allocates within."""
+    """Call the reference, since meta tensors don't show what an operation allocates within; infinite where even that
+    takes more than there is."""
     import torch
 
-    reference = Reference(problem, FULL, "cuda")
-    model, inputs = reference.construct(0), reference.make_inputs(0)
-    torch.cuda.reset_peak_memory_stats()
-    with torch.no_grad():
-        model(*inputs)
-    peak = torch.cuda.max_memory_allocated() / _GIB
-    del model, inputs
     torch.cuda.empty_cache()
-    return peak
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    try:
+        reference = Reference(problem, FULL, "cuda")
+        model, inputs = reference.construct(0), reference.make_inputs(0)
+        with torch.no_grad():
+            model(*inputs)
+    except (torch.OutOfMemoryError, InvalidProblem):
+        return math.inf
+    finally:
+        model = inputs = None
+        torch.cuda.empty_cache()
+    return (torch.cuda.max_memory_allocated() - before) / _GIB
 
 
 def as_solution(source: str) -> str:

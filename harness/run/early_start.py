@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from harness.devices import (
+    SimUnavailable,
     compute_capability,
     ensure_toolkit,
     is_only_gpu,
@@ -31,8 +34,10 @@ def start_early(backend: str, surroundings: Surroundings, sanitizes: bool) -> Fo
         for for_build in (True, False) if is_only_gpu() else (True,):
             variables = worker_environment(capability, for_build)
             servers.server(make_launch("cuda", cache_folder(), [], variables, surroundings, for_build).kind)
-    elif not sanitizes and is_prepared(cache_folder()):
-        toolkit = ensure_toolkit(cache_folder(), lambda what: None)
-        launch = make_launch("sim", cache_folder(), toolkit.options, toolkit.environment(), surroundings)
-        servers.server(launch.kind)
+    elif backend != "cuda" and not sanitizes:
+        with contextlib.suppress(SimUnavailable, OSError):  # whoever opens the simulator says what is wrong
+            if is_prepared(cache_folder()):
+                toolkit = ensure_toolkit(cache_folder(), lambda what: None)
+                launch = make_launch("sim", cache_folder(), toolkit.options, toolkit.environment(), surroundings)
+                servers.server(launch.kind)
     return servers

@@ -201,7 +201,8 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         if self._lanes.cores is not None and self._lanes.cores.lanes is not None:
             keep_thread_to(self._lanes.cores.lanes[lane])
         if self._lanes.builders.host.name == "sim":
-            importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
+            with contextlib.suppress(ImportError):
+                importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
 
 
 def run_tasks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -42,7 +43,8 @@ class CudaHost:
 
     def __init__(self) -> None:
         self._timer_overhead: TimerOverhead | None = None
-        _set_allocator(f"max_split_size_mb:{_UNSPLIT_MB}")
+        if _set_allocator and not os.environ.get("PYTORCH_CUDA_ALLOC_CONF"):  # it would reset what the user asks for
+            _set_allocator(f"max_split_size_mb:{_UNSPLIT_MB}")
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         address = runtime.allocate(nbytes)

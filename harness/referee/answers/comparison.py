@@ -66,7 +66,9 @@ class Comparison:
         if only is not None:
             places = only.flatten().nonzero().flatten()
             if self._tolerance.of_scale and want.dim() > 1:
-                scale = _rms_of_items(want.nan_to_num(0.0, 0.0, 0.0))[places // max(1, math.prod(shape[1:]))]
+                whole = _overflowed(want, got.dtype)
+                whole = torch.where(whole.isfinite(), whole.abs(), 0.0)
+                scale = _rms_of_items(whole)[places // max(1, math.prod(shape[1:]))]
             got, want = got.flatten()[places], want.flatten()[places]
         self._compared += got.numel()
         if not got.numel():
@@ -77,10 +79,10 @@ class Comparison:
             worst = _Worst(float(error.max()), float(relative.max()), float(excess.max()))
             wrong = (excess > 1).flatten().nonzero().flatten()
             for place in wrong[: _FIRST_MISMATCHES - len(self._first)].tolist():
+                # torch's own function imports sympy.
                 index = numpy.unravel_index(place if places is None else int(places[place]), shape)
-                first = [*origin, *[0] * (len(shape) - len(origin))]  # torch's own function imports sympy
                 values = (_number(side.flatten()[place]) for side in (got, want))
-                self._first.append(Mismatch(tuple(map(int, numpy.add(index, first))), *values))
+                self._first.append(Mismatch(tuple(map(int, numpy.add(index, origin))), *values))
             self._mismatches += wrong.numel()
         self._max_abs = max(self._max_abs, worst.absolute)
         self._max_rel = max(self._max_rel, worst.relative)

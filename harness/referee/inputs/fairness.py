@@ -48,7 +48,7 @@ def fair_inputs(
 
     A variant is fair where the reference gives finite values wherever it does so for the inputs as drawn, and where
     its own error leaves the tolerance telling. `changed_by` makes the same inputs anew and applies a variant to them.
-    `base` is the oracle's answer without the variant.
+    `base` is the oracle's answer without the variant. Large answers may lie on the host.
 
     Raises: InvalidProblem where the reference refuses the inputs.
     """
@@ -74,7 +74,9 @@ def fair_inputs(
 
 def _loses_values(native: Sequence[torch.Tensor], base: Sequence[torch.Tensor]) -> bool:
     pairs = zip(native, base, strict=True)
-    return any(got.is_floating_point() and bool((one.isfinite() & ~got.isfinite()).any()) for got, one in pairs)
+    return any(
+        got.is_floating_point() and bool((one.isfinite().to(got.device) & ~got.isfinite()).any()) for got, one in pairs
+    )
 
 
 def _scaled(
@@ -104,7 +106,8 @@ def _shows_terms(oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Ten
     """Say whether the outputs differ from those for zeros, so that the few terms that aren't zero show."""
     nothing = [torch.zeros_like(one) if _is_floating(one) else one for one in inputs]
     pairs = list(zip(oracle.answer(nothing), want, strict=True))
-    return sum(int((one != two).sum()) for one, two in pairs) >= _CHANGED_SHARE * sum(one.numel() for one, _ in pairs)
+    changed = sum(int((one.to(two.device) != two).sum()) for one, two in pairs)
+    return changed >= _CHANGED_SHARE * sum(one.numel() for one, _ in pairs)
 
 
 def _is_floating(value: Any) -> bool:
@@ -131,6 +134,7 @@ def _decides(
 def _grows(plain: torch.Tensor, scaled: torch.Tensor, error: float) -> bool:
     """Say whether one is the other times a power of two, and not equal: an operation on ratios, such as a cosine, isn't
     defined below some scale."""
+    plain = plain.to(scaled.device)
     if not plain.is_floating_point():
         return torch.equal(plain, scaled)
     one, two = plain.double(), scaled.double()

@@ -216,6 +216,24 @@ def test_the_quick_way_finds_what_the_careful_one_finds(
         assert found.worst == pytest.approx(float(excess.max() if mask is None else excess[mask].max()), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "special"), [(torch.float16, 1e6), (torch.complex64, complex(NAN, 1e9)), (torch.float32, -INF)]
+)
+def test_under_a_mask_errors_weigh_as_without_it(dtype: torch.dtype, special: complex) -> None:
+    generator = torch.Generator().manual_seed(0)
+    wide = torch.complex128 if dtype.is_complex else torch.float64
+    want = torch.randn(8, 512, generator=generator, dtype=wide)
+    want[3, 0] = special
+    got = want.to(dtype)
+    got[3, 5] += 0.5
+    got[3, 9] = 0
+    plain, masked = (Comparison((8, 512), dtype, Tolerance(1e-3, 1e-3, 1e-3)) for _ in range(2))
+    plain.add(got, want)
+    masked.add(got, want, (), torch.ones(8, 512, dtype=torch.bool))
+    assert plain.result() == masked.result()
+    assert plain.result().mismatches == 2
+
+
 def test_a_mask_says_what_counts() -> None:
     comparison = Comparison((2, 2), torch.float32, HALF)
     got = torch.tensor([[1.0, NAN], [9.0, 4.0]])

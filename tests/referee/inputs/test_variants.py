@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from torch.nn import functional
 
 from harness.errors import InvalidFile
 from harness.model.verdict import Verdict
+from harness.referee.answers.oracle import Oracle
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.inputs.variants import Variant, ladders
 from harness.referee.mutants.specimens import worst_error
@@ -516,3 +519,12 @@ def test_the_same_draw_gives_the_same_inputs(tmp_path: Path) -> None:
 def test_where_ties_leave_a_choice_they_are_not_tried(tmp_path: Path) -> None:
     assert fair_in(made(tmp_path / "indices", "tuple(x.topk(3))")) == (ALL - {"few distinct"}, ())
     assert fair_in(made(tmp_path / "values", "x.sort(1).values")) == ({*ALL, "full mantissas"}, ())
+
+
+@pytest.mark.gpu
+def test_right_answers_that_have_room_on_the_host_alone_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load_problem(ROOT / "problems/conv2d_square")
+    setting = prepare_setting(replace(problem, tolerance=None), "small", 11, "cuda")
+    monkeypatch.setattr(Oracle, "_if_room", lambda self, inputs: None)
+    drawn = draw_variants(setting, itertools.count(), random.Random(0)).drawn
+    assert {one.variant.name for one in drawn if one.variant} > {"rescaled", "few_terms"}
