@@ -63,13 +63,13 @@ class Comparison:
 
     def _add(self, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...], only: torch.Tensor | None) -> None:
         shape, places, scale = got.shape, None, None
-        if only is not None:
+        if only is not None and not bool(only.all()):
             places = only.flatten().nonzero().flatten()
             if self._tolerance.of_scale and want.dim() > 1:
                 whole = _overflowed(want, got.dtype)
                 whole = torch.where(whole.isfinite(), whole.abs(), 0.0)
                 scale = _rms_of_items(whole)[places // max(1, math.prod(shape[1:]))]
-            got, want = got.flatten()[places], want.flatten()[places]
+            got, want = got.take(places), want.take(places)
         self._compared += got.numel()
         if not got.numel():
             return
