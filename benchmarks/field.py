@@ -17,7 +17,6 @@ import json
 import math
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -111,7 +110,7 @@ def judge(workspace: Path, problem: str, backend: str, minutes: float, jobs: int
     try:
         process.wait(60 * minutes)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # a command in the background of a script ignores SIGINT
         process.wait()
 
 
