@@ -102,7 +102,7 @@ def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
 def _repeat(attempt: Attempt, workers: Workers) -> None:
     """Repeat as much of the attempt as takes memory, with the reference in the solution's place."""
     setting = prepare_setting(attempt.problem, attempt.case, attempt.seed, workers.host.torch_device)
-    setting.derived()
+    setting.derived()  # as a trial does, before the buffers take the memory
     timing = attempt.config.timing
     first = timing.baselines[0]
     arms: tuple[ReferenceArm, ...] = (first, "control") if attempt.is_timed else (first,)

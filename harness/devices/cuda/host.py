@@ -7,7 +7,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -28,9 +28,7 @@ _REMEDY = "look at 'nvidia-smi' and the kernel's log (dmesg, Xid), reset the GPU
 
 _UNSPLIT_MB = 1024
 """Larger blocks that torch keeps aren't split: else small outputs that live on in one let no input of its size in."""
-_set_allocator: Any = getattr(torch._C, "_accelerator_setAllocatorSettings", None) or getattr(  # torch 2.9 and newer
-    torch._C, "_cuda_cudaCachingAllocator_set_allocator_settings", None
-)
+_ASKED_FOR_BY_USERS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _OVERHEAD_SAMPLES = 50
 _OVERHEAD_HOLD_NS = 300_000
 
@@ -43,7 +41,7 @@ class CudaHost:
 
     def __init__(self) -> None:
         self._timer_overhead: TimerOverhead | None = None
-        if _set_allocator and not os.environ.get("PYTORCH_CUDA_ALLOC_CONF"):  # it would reset what the user asks for
+        if not any(map(os.environ.get, _ASKED_FOR_BY_USERS)):  # one call resets all that they may set
             _set_allocator(f"max_split_size_mb:{_UNSPLIT_MB}")
 
     def allocate(self, nbytes: int) -> SharedBuffer:
@@ -148,3 +146,11 @@ def _median_until_idle_ns(meter: Meter, lead_in: LeadIn, stream: int) -> float:
         meter.await_idle()
         samples.append(clock_ns() - started)
     return statistics.median(samples)
+
+
+def _set_allocator(settings: str) -> None:
+    """Change torch's allocator in this process; older versions have another name for it, and do without where none."""
+    for name in ("_accelerator_setAllocatorSettings", "_cuda_cudaCachingAllocator_set_allocator_settings"):
+        if change := getattr(torch._C, name, None):
+            change(settings)
+            return

@@ -72,8 +72,8 @@ def _varied(setting: Setting, passes: str) -> Setting:
 
 
 def _specimens(setting: Setting) -> Iterator[Specimen]:
-    """Inputs as drawn, then each variant that decides; what an earlier call left is the answer to other inputs, which
-    no crude mutant looks at."""
+    """Inputs as drawn, then each variant that decides; what an earlier call left is the answer to other inputs, of
+    which no crude mutant sees more than that."""
     earlier = _some(setting, setting.reference.make_inputs(setting.seed("inputs", "earlier")))
     left = setting.rounded(setting.oracle.answer_anywhere(earlier, setting.spec))
     del earlier
