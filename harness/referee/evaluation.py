@@ -59,21 +59,28 @@ def evaluate(
             raise built.failed
         assert workers is not None
         _Judging(job, workers, environment, built, found, notify).in_either_mode()
-    except SolutionFailed as error:
-        verdict, failure = error.verdict, error.failure
-    except InvalidProblem as error:
-        verdict, failure = Verdict.INVALID_PROBLEM, _failure(Verdict.INVALID_PROBLEM, str(error))
     except (Interrupted, TextsNotBuilt):
         raise
-    except Exception as error:  # the border: what is left is our fault or the machine's, and is recorded as such
-        text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
-        verdict, failure = Verdict.HARNESS_ERROR, _failure(Verdict.HARNESS_ERROR, text, traceback.format_exc())
+    except Exception as error:
+        verdict, failure = _verdict_on(error)
+        let_go(error)  # now: its frames refer to it, and would keep the GPU's memory until Python collects garbage
     if changed := change_meanwhile(job.problem, job.problem_ref.sha256):
         is_cheat = isinstance(changed, SolutionFailed)
         verdict = Verdict.CHEATING if is_cheat else Verdict.HARNESS_ERROR
         failure = changed.failure if isinstance(changed, SolutionFailed) else _failure(verdict, str(changed))
     seconds = built.seconds + time.monotonic() - started
     return _recorded(job, environment, built, found, verdict, failure, started_at, seconds)
+
+
+def _verdict_on(error: Exception) -> tuple[Verdict, Failure | None]:
+    """The verdict where judging ended so. What is neither the solution's fault nor the problem's is ours."""
+    if isinstance(error, SolutionFailed):
+        return error.verdict, error.failure
+    if isinstance(error, InvalidProblem):
+        return Verdict.INVALID_PROBLEM, _failure(Verdict.INVALID_PROBLEM, str(error))
+    text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+    details = "".join(traceback.format_exception(error))
+    return Verdict.HARNESS_ERROR, _failure(Verdict.HARNESS_ERROR, text, details)
 
 
 def _require_fit(job: Job, environment: Environment) -> None:

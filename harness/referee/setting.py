@@ -19,7 +19,7 @@ import torch
 from harness.model.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
 from harness.referee.answers.oracle import Oracle
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
-from harness.referee.tolerance import ErrorEvidence, gather_evidence
+from harness.referee.tolerance import ErrorEvidence, gather_evidence, with_eager_on_all
 from harness.workspace.problem import Problem
 
 _EXAMINED = {"cuda": 2**24, "cpu": 2**16}
@@ -91,13 +91,16 @@ class Setting:
     def milder(
         self, tolerances: tuple[Tolerance, ...], inputs: Sequence[Any], rows: Sequence[int]
     ) -> tuple[Tolerance, ...]:
-        """Loosen the tolerances to the reference's own error on these rows of these inputs."""
+        """Loosen the tolerances to the reference's own error on these rows of these inputs, and to eager's on all of
+        them: for fewer rows cuDNN may choose an algorithm that errs less."""
         if self.problem.tolerance is not None:
             return tolerances
         divided = self.oracle.rows(inputs, self.spec)
         try:
             on = divided.together(inputs, rows) if divided and rows else inputs
             _, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision, is_last=True)
+            if self.on_gpu and on is not inputs:
+                evidence = with_eager_on_all(evidence, self.oracle, inputs, self.spec)
         except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
             return tolerances
         return tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
@@ -111,15 +114,18 @@ class Setting:
         numbered = enumerate(self.evidence)
         return tuple(DerivedTolerance(self.case, n, one.share, one.least, one.errors) for n, one in numbered)
 
-    def some_rows(self, inputs: Sequence[Any], elements: int) -> list[Any]:
-        """The inputs of so many first rows that each output has `elements`, as far as the oracle takes them in one
-        piece; all where rows depend on each other."""
+    def some_rows(self, inputs: Sequence[Any], elements: int, wanted_row: int = 0) -> list[Any]:
+        """The inputs of so many rows that each output has `elements`, as far as the oracle takes them in one piece, but
+        two at least: of one alone the mean is the answer. The first rows, or those from `wanted_row` on; all where rows
+        depend on each other."""
         rows = self.oracle.rows(inputs, self.spec)
         if rows is None:
             return list(inputs)
         fewest = min(math.prod(shape) for shape in self.spec.shapes) // rows.count
-        wanted = -(-elements // max(1, fewest))
-        return rows.of(inputs, slice(0, min(wanted, self.oracle.rows_of_a_piece(inputs, self.spec, rows))))
+        wanted = min(-(-elements // max(1, fewest)), self.oracle.rows_of_a_piece(inputs, self.spec, rows))
+        count = min(max(2, wanted), rows.count)
+        start = min(wanted_row, rows.count - count)
+        return rows.of(inputs, slice(start, start + count))
 
     @property
     def on_gpu(self) -> bool:

@@ -7,6 +7,7 @@ failed is done again with the reference in the solution's place.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import random
@@ -14,6 +15,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
+from types import FrameType
 
 import torch
 
@@ -79,9 +81,15 @@ def judge_shortage(error: Exception, attempt: Attempt, workers: Workers) -> Solu
 
 
 def let_go(error: BaseException) -> None:
-    """Free what the frames of a failure hold: inputs, models and the oracle's answers."""
+    """Free what the frames of a failure hold: inputs, models and the oracle's answers. A failure that was returned
+    before it was raised also has the frames that it was returned through."""
     for cause in _causes(error):
-        traceback.clear_frames(cause.__traceback__)
+        for innermost, _ in traceback.walk_tb(cause.__traceback__):
+            frame: FrameType | None = innermost
+            with contextlib.suppress(RuntimeError):  # of a frame that still runs, as all those have that called it
+                while frame is not None:
+                    frame.clear()
+                    frame = frame.f_back
 
 
 def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:

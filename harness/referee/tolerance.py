@@ -116,6 +116,22 @@ def gather_evidence(
     return want, evidence
 
 
+def with_eager_on_all(
+    evidence: Sequence[ErrorEvidence], oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec
+) -> tuple[ErrorEvidence, ...]:
+    """Add eager's largest errors on all of these inputs, which are compared in pieces, to evidence on a part of them."""
+    native = oracle.native(copied(inputs))
+    forms = zip(spec.shapes, spec.dtypes, evidence, strict=True)
+    comparisons = [Comparison(shape, dtype, one.unit) for shape, dtype, one in forms]
+    for piece in oracle.pieces(inputs, spec):
+        for comparison, got, want in zip(comparisons, native, piece.outputs, strict=True):
+            comparison.add(got[piece.rows], want)
+    worst = (0.0 if one.unit.is_exact else made.result().worst for one, made in zip(evidence, comparisons, strict=True))
+    return tuple(
+        replace(one, errors={**one.errors, "eager on all": error}) for one, error in zip(evidence, worst, strict=True)
+    )
+
+
 def _require_the_same_again(
     native: Sequence[torch.Tensor], again: Sequence[torch.Tensor], evidence: Sequence[ErrorEvidence]
 ) -> None:

@@ -63,6 +63,8 @@ class Variant:
     exponent: int = 0
     is_sparse: bool = False
     """True where the change makes most elements zero."""
+    row: int = 0
+    """The row that is changed, where it is one alone."""
     structures: tuple[InputStructure, ...] = ()
     """The structure of each input; empty where they have none."""
 
@@ -132,7 +134,7 @@ def in_one_row(variant: Variant, row: int) -> Variant:
         value[row : row + 1] = variant.change(value[row : row + 1].clone(), generator)
         return value
 
-    return dataclasses.replace(variant, words=f"partly {variant.words}", change=change)
+    return dataclasses.replace(variant, words=f"partly {variant.words}", change=change, row=row)
 
 
 def endangers_device(source: str) -> str | None:

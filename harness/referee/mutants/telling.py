@@ -74,7 +74,7 @@ def _varied(setting: Setting, passes: str) -> Setting:
 def _specimens(setting: Setting) -> Iterator[Specimen]:
     """Inputs as drawn, then each variant that decides; what an earlier call left is the answer to other inputs, of
     which no crude mutant sees more than that."""
-    earlier = _some(setting, setting.reference.make_inputs(setting.seed("inputs", "earlier")))
+    earlier = setting.some_rows(setting.reference.make_inputs(setting.seed("inputs", "earlier")), _EXAMINED)
     left = setting.rounded(setting.oracle.answer_anywhere(earlier, setting.spec))
     del earlier
     yield _specimen(setting, Drawn(setting.seed("inputs", "telling")), left)
@@ -84,12 +84,9 @@ def _specimens(setting: Setting) -> Iterator[Specimen]:
         yield _specimen(setting, drawn, left)
 
 
-def _some(setting: Setting, inputs: list[Any]) -> list[Any]:
-    return setting.some_rows(inputs, _EXAMINED)
-
-
 def _specimen(setting: Setting, drawn: Drawn, left: tuple[torch.Tensor, ...]) -> Specimen:
-    inputs = _some(setting, make_inputs(setting, drawn))
+    changed_row = drawn.variant.row if drawn.variant else 0
+    inputs = setting.some_rows(make_inputs(setting, drawn), _EXAMINED, changed_row)
     want, evidence = setting.answer_with_evidence(inputs)
     return Specimen(setting, inputs, setting.rounded(want), (), left, evidence)
 
