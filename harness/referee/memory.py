@@ -23,9 +23,9 @@ _LARGE_SHARE = 1 / 16
 its compiler first, which takes 3.5 s on an H100's host."""
 _PROCESSES = 3
 """The referee, the solution's worker and the first baseline's."""
-_STATES = 4
-"""Copies of the model's parameters: the referee's, two workers', and what constructing one takes for a moment; the
-oracle's in float64 may be on the host."""
+_STATES = 3
+"""Copies of the model's parameters: the referee's and two workers'. Where the oracle's in float64 finds no room, it
+computes on the host."""
 _SCARCE = 0.5
 """A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
 _PIECES = 2

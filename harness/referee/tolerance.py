@@ -119,7 +119,7 @@ def gather_evidence(
 def with_eager_on_all(
     evidence: Sequence[ErrorEvidence], oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec
 ) -> tuple[ErrorEvidence, ...]:
-    """Add eager's largest errors on all of these inputs, which are compared in pieces, to evidence on a part of them."""
+    """Add eager's largest errors on all of these inputs to evidence on a part of them."""
     native = oracle.native(copied(inputs))
     forms = zip(spec.shapes, spec.dtypes, evidence, strict=True)
     comparisons = [Comparison(shape, dtype, one.unit) for shape, dtype, one in forms]

@@ -61,7 +61,7 @@ def test_a_case_that_cannot_fit_is_unsupported_with_needed_and_present_gib(
 
 
 def test_large_parameters_count_beside_small_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    init = "self.w = nn.Parameter(torch.empty(2**16, 2**15))"
+    init = "self.w = nn.Parameter(torch.empty(2**16, 3 * 2**14))"
     made = problem(tmp_path, "return x @ self.w[:256, :256]", SMALL, init=init, yaml="")
     fake_memory(monkeypatch, free_gib=24)
     with pytest.raises(SolutionFailed) as failed:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +20,7 @@ from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.job import make_job
-from harness.referee.shortage import is_shortage
+from harness.referee.shortage import is_shortage, let_go
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
@@ -47,6 +49,40 @@ def because_of(error: Exception, cause: Exception) -> Exception:
 )
 def test_shortages_are_told_from_other_failures(error: Exception, is_short: bool) -> None:
     assert is_shortage(error) is is_short
+
+
+class Held:
+    """What a frame holds."""
+
+
+def returned(held: list[weakref.ref[Held]]) -> Exception:
+    """A failure that is caught, and returned through a frame that holds something."""
+    own = Held()
+    held.append(weakref.ref(own))
+    try:
+        raise KeyError
+    except KeyError as error:
+        return error
+
+
+def test_a_failure_lets_go_of_what_its_frames_hold() -> None:
+    held: list[weakref.ref[Held]] = []
+
+    def fail() -> None:
+        failed = returned(held)
+        own = Held()
+        held.append(weakref.ref(own))
+        raise failed
+
+    gc.disable()
+    try:
+        with pytest.raises(KeyError) as raised:
+            fail()
+        assert all(one() is not None for one in held)
+        let_go(raised.value)
+        assert [one() for one in held] == [None, None]
+    finally:
+        gc.enable()
 
 
 def fake_memory(monkeypatch: pytest.MonkeyPatch, free_gib: int) -> None:

@@ -10,7 +10,15 @@ import torch
 from harness.model.check import Tolerance
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.judgement import judge_values
-from harness.referee.tolerance import ErrorEvidence, distance, least_for, unit_of, values_around
+from harness.referee.tolerance import (
+    ErrorEvidence,
+    distance,
+    gather_evidence,
+    least_for,
+    unit_of,
+    values_around,
+    with_eager_on_all,
+)
 from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
 
@@ -137,3 +145,14 @@ def test_the_last_word_has_what_the_reference_errs_on_the_very_inputs(tmp_path: 
     assert compared.passed
     (compared,) = judge_values([kernel(inputs)[0] + 1], inputs, setting)
     assert not compared.passed
+
+
+def test_eager_counts_on_all_rows_beside_evidence_on_some(tmp_path: Path) -> None:
+    setting = made(tmp_path, "(x + 0.3) - x")
+    inputs = setting.reference.make_inputs(7)
+    inputs[0][5] *= 2**20
+    few = gather_evidence(setting.oracle, [inputs[0][:5]], setting.spec, "float32")[1]
+    assert few[0].error < 1e-6
+    (on_all,) = with_eager_on_all(few, setting.oracle, inputs, setting.spec)
+    assert on_all.errors["eager on all"] > 1e-2
+    assert on_all.tolerance.atol > few[0].tolerance.atol

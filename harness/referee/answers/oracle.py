@@ -59,8 +59,8 @@ class Oracle:
         self._native = model
         self._device = device
         with blamed_on(reference, "Model can't be copied"), torch.no_grad():
-            self._waits_on_host = device != "cpu" and 2 * _state_bytes(model) > self._budget
-            self._double = _copied(model, "cpu", _double) if self._waits_on_host else copy.deepcopy(model).double()
+            is_large = device != "cpu" and 2 * _state_bytes(model) > self._budget
+            self._double = None if is_large else copy.deepcopy(model).double()
         self.kind: OracleKind = "float64"
         self.why_float32: str | None = None
 
@@ -116,7 +116,7 @@ class Oracle:
         if self.kind == "float64":
             try:
                 with torch.no_grad(), _strict_float32():
-                    model = _copied(self._double, self._device) if self._waits_on_host else self._double
+                    model = self._double or self._made_double(self._device)
                     return _outputs(model(*[_double(v) for v in inputs]))
             except (torch.OutOfMemoryError, MemoryError):
                 raise
@@ -170,6 +170,10 @@ class Oracle:
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
             return _outputs(model(*inputs))
 
+    def _made_double(self, device: str) -> torch.nn.Module:
+        """The model in float64, for one call where it is large: on a GPU, making it takes milliseconds."""
+        return _copied(self._native, device, _double)
+
     def _if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """Return answer(), or None where the device's memory is too short."""
         with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
@@ -194,7 +198,7 @@ class Oracle:
         is_double = self.kind == "float64"
         given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
         try:
-            model = _copied(self._double if is_double else self._native, "cpu")
+            model = self._made_double("cpu") if is_double else _copied(self._native, "cpu")
             with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
                 returned = model(*map(_double, given) if is_double else given)
             return _outputs(returned)

@@ -6,7 +6,6 @@ import contextlib
 import random
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
 import torch
 

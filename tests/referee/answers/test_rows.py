@@ -146,13 +146,12 @@ def test_a_host_without_room_is_a_shortage(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "init", ["self.w = nn.LSTM(4, 2, batch_first=True)", "self.w = nn.Sequential(nn.Linear(4, 2))"]
 )
-def test_a_model_that_waits_on_the_host_answers_like_one_that_does_not(tmp_path: Path, init: str) -> None:
+def test_a_model_made_double_for_a_call_answers_like_one_that_is_kept(tmp_path: Path, init: str) -> None:
     forward = "y = self.w(x)\nreturn y[0] if isinstance(y, tuple) else y"
     made = setting(tmp_path, forward, ONE, init=init, yaml="")
     inputs = made.reference.make_inputs(3)
     (want,) = made.oracle.answer(inputs)
-    made.oracle._double = _copied(made.model, "cpu", lambda tensor: tensor.double())
-    made.oracle._waits_on_host = True
+    made.oracle._double = None
     (got,) = made.oracle.answer(inputs)
     assert got.dtype is torch.float64
     torch.testing.assert_close(got, want)

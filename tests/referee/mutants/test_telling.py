@@ -71,6 +71,15 @@ def test_parameters_that_change_nothing_leave_the_problem_invalid(tmp_path: Path
         telling(setting_of(tmp_path, SATURATED))
 
 
+def test_rows_that_are_alike_are_told_by_the_one_that_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.referee.mutants.telling._EXAMINED", 4)
+    source = MODEL.format(layer="nn.Identity()", forward="x.mean(1) + 500").replace("(8, 300)", "(64, 300)")
+    setting = setting_of(tmp_path, source, "independent_batch: true\n")
+    assert telling(setting) is setting
+
+
 def test_a_tolerance_that_the_problem_names_is_its_authors_own(tmp_path: Path) -> None:
     setting = setting_of(tmp_path, NORM, "tolerance: {rtol: 1.0e-3, atol: 1.0e-3}\n")
     assert telling(setting) is setting
