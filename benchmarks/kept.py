@@ -4,6 +4,7 @@
 
 Numbers hold for one kind of machine: a GPU's model, or the simulator with so many cores. A measure is lost where its
 median is worse than the kept one by more than 10 % beyond the noise, which is the larger of both sets' half-spreads.
+Hosts of one GPU's model differ by half and more: times and rates count as if this one imported torch in the kept time.
 The exit code is then 1. `--accept` keeps the new numbers instead. Leave the machine alone meanwhile: it takes two to
 four minutes.
 """
@@ -40,6 +41,10 @@ OURS = ("maxpool2d/one_copy", "avgpool2d/bulk_tile", "conv2d_square/tensor_strip
 RECORDS = 500
 CLOSE = 0.005
 """Equal arms are promised to lie that near to 1."""
+HOST = "import torch"
+"""Measured first, and kept for good: nothing of ours is in it."""
+_OF_THE_HOST = {"s": -1, "ms": -1, "/s": 1, "M/s": 1}
+"""Units of what a slower host changes: times grow, rates shrink."""
 
 store: Any = importlib.import_module("store")
 simulator: Any = importlib.import_module("simulator")
@@ -55,6 +60,10 @@ class Measured:
     @property
     def median(self) -> float:
         return statistics.median(self.samples)
+
+    def on_faster_host(self, factor: float) -> Measured:
+        """What a host that is faster by this factor would measure."""
+        return replace(self, samples=[one * factor ** _OF_THE_HOST.get(self.unit, 0) for one in self.samples])
 
     @property
     def noise_percent(self) -> float:
@@ -90,10 +99,13 @@ def main() -> None:
     kind = kind_of_machine()
     before = {name: Measured(**one) for name, one in kept.get(kind, {}).get("measures", {}).items()}
     print(f"{kind}, load {os.getloadavg()[0]:.1f}\n{'':36}{'kept':>10}{'now':>10}{'':9}{'loss':>7}  noise", flush=True)
-    now, lost = {}, []
+    host = Measured("s", host_s())
+    slowness = host.median / before.get(HOST, host).median
+    print(f"{HOST:36}{host.median / slowness:10.4g}{host.median:10.4g} s, by which times and rates are divided")
+    now, lost = {HOST: host.on_faster_host(slowness)}, []
     for name, measure in measures(is_gpu=not kind.startswith("simulator")).items():
         if chosen.only in name:
-            now[name] = Measured(measure.unit, measure.take())
+            now[name] = Measured(measure.unit, measure.take()).on_faster_host(slowness)
             print(line_of(name, now[name], before.get(name)), flush=True)
             lost += [name] if name in before and is_lost(now[name], before[name]) else []
             if chosen.accept:  # at once: a run that is stopped has kept what it took
@@ -137,6 +149,10 @@ def kind_of_machine() -> str:
     if torch.cuda.is_available():
         return str(torch.cuda.get_device_name())
     return f"simulator, {len(os.sched_getaffinity(0))} cores"
+
+
+def host_s() -> list[float]:
+    return [_seconds([sys.executable, "-c", HOST]) for _ in range(5)]
 
 
 def help_s() -> list[float]:

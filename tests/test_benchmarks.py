@@ -407,7 +407,10 @@ def test_a_loss_is_worse_by_a_tenth_beyond_the_noise(
     assert kept.is_lost(kept.Measured(unit, now), kept.Measured(unit, before)) is is_lost
 
 
-def run_kept(kept: Any, monkeypatch: pytest.MonkeyPatch, file: Path, seconds: float, *options: str) -> None:
+def run_kept(
+    kept: Any, monkeypatch: pytest.MonkeyPatch, file: Path, seconds: float, *options: str, host_s: float = 2.0
+) -> None:
+    monkeypatch.setattr(kept, "host_s", lambda: [host_s] * 3)
     monkeypatch.setattr(kept, "help_s", lambda: [seconds] * 3)
     monkeypatch.setattr(kept, "kind_of_machine", lambda: "simulator, 2 cores")
     monkeypatch.setattr(sys, "argv", ["", "--file", str(file), "--only", "harness", *options])
@@ -427,6 +430,16 @@ def test_a_loss_ends_with_1_until_it_is_accepted(kept: Any, monkeypatch: pytest.
     found = json.loads(file.read_text())
     assert list(found) == ["a GPU", "simulator, 2 cores"]
     assert found["simulator, 2 cores"]["measures"]["harness --help"] == {"unit": "s", "samples": [1.2, 1.2, 1.2]}
+
+
+def test_a_slower_host_is_no_loss(kept: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    run_kept(kept, monkeypatch, file, 1.0, "--accept")
+    run_kept(kept, monkeypatch, file, 2.0, "--accept", host_s=4.0)
+    measures = json.loads(file.read_text())["simulator, 2 cores"]["measures"]
+    assert {name: set(one["samples"]) for name, one in measures.items()} == {kept.HOST: {2.0}, "harness --help": {1.0}}
+    with pytest.raises(SystemExit):
+        run_kept(kept, monkeypatch, file, 1.0, host_s=1.0)
 
 
 def test_what_is_promised_of_a_gpu_is_not_asked_of_the_simulator(kept: Any) -> None:
