@@ -42,7 +42,7 @@ RECORDS = 500
 CLOSE = 0.005
 """Equal arms are promised to lie that near to 1."""
 HOST = "import torch"
-"""Measured first, and kept for good: nothing of ours is in it."""
+"""It is timed first, and kept for good: nothing of ours is in it."""
 _OF_THE_HOST = {"s": -1, "ms": -1, "/s": 1, "M/s": 1}
 """Units of what a slower host changes: times grow, rates shrink."""
 
@@ -62,7 +62,7 @@ class Measured:
         return statistics.median(self.samples)
 
     def on_faster_host(self, factor: float) -> Measured:
-        """What a host that is faster by this factor would measure."""
+        """Return what a host that is faster by this factor would measure."""
         return replace(self, samples=[one * factor ** _OF_THE_HOST.get(self.unit, 0) for one in self.samples])
 
     @property

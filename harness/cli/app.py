@@ -8,9 +8,10 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from harness import __version__
 from harness.cli import exit_codes, settings
@@ -47,47 +48,63 @@ pyproject.toml; 'harness config show --origin' tells what holds, and why.
 Exit codes: 0 all as expected, 1 a solution failed, 2 usage, 3 the harness or the machine, 4 the gate is undecided,
 130 interrupted."""
 
-COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Everyday": {
-        "run": run,
-        "compare": compare,
-        "watch": watch,
-        "gate": gate,
-        "leaderboard": leaderboard,
-        "profile": profile,
-        "sanitize": sanitize,
+_Command = Callable[..., None] | typer.Typer
+
+COMMANDS: dict[str, dict[str, tuple[_Command, str]]] = {
+    "Every day": {
+        "run": (run, "Judge and time the solutions of a problem."),
+        "compare": (compare, "Judge all solutions of all problems, and rank them."),
+        "watch": (watch, "Judge a solution after every save."),
+        "gate": (gate, "Judge for CI: exit 0 if all is as accepted."),
+        "leaderboard": (leaderboard, "Rank solutions, from recorded results."),
     },
-    "Results": {
-        "show": show,
-        "feedback": feedback,
-        "explain": explain,
-        "history": history,
-        "plot": plot,
-        "diff": diff,
-        "export": export,
-        "score": score,
-        "index": index,
-        "snapshot": snapshot_app,
+    "Look closer": {
+        "show": (show, "One evaluation in full."),
+        "explain": (explain, "What a verdict or a word of a report means."),
+        "profile": (profile, "What limits a kernel on the GPU."),
+        "sanitize": (sanitize, "Accesses out of bounds, races, unreached barriers."),
+        "diff": (diff, "Two evaluations side by side."),
+        "history": (history, "How solutions did over time."),
+        "plot": (plot, "Times and roofline of an evaluation as a picture."),
     },
     "Workspace": {
-        "list": list_workspace,
-        "prompt": prompt,
-        "check-problem": check_problem,
-        "doctor": doctor,
-        "init": init,
-        "new": new_app,
-        "import": import_app,
-        "config": config_app,
+        "init": (init, "Make a workspace with an example."),
+        "new": (new_app, "Start a problem or a solution."),
+        "import": (import_app, "Take over KernelBench's problems and runs."),
+        "list": (list_workspace, "Problems, solutions and their last verdicts."),
+        "check-problem": (check_problem, "Which wrong answers a problem would let pass."),
+        "doctor": (doctor, "What this machine has, and what is missing."),
+        "config": (config_app, "Which settings hold, and why."),
+    },
+    "Results and models": {
+        "prompt": (prompt, "A problem as a task for a language model."),
+        "feedback": (feedback, "An evaluation for a model's next attempt."),
+        "score": (score, "fast_p and pass@k of runs, as KernelBench has them."),
+        "export": (export, "Evaluations as CSV, JSON lines and KernelBench's files."),
+        "snapshot": (snapshot_app, "Accepted evaluations, for a gate."),
+        "index": (index, "What the results folder holds."),
     },
 }
-"""The commands by the panel in which `harness --help` lists them."""
+"""The commands by the heading under which `harness --help` lists them, each with its line there."""
+
+
+class _InGroups(typer.core.TyperGroup):
+    """Lists the commands under their headings."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for heading, commands in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
+
 
 app = typer.Typer(
     name="harness",
+    cls=_InGroups,
     help="Is this GPU kernel right, and how fast is it really?",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -102,10 +119,12 @@ def _show_version(wanted: bool) -> None:
 def harness(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
+        bool,
+        typer.Option("-V", "--version", callback=_show_version, is_eager=True, help="Print the version and leave."),
     ] = False,
     workspace: Annotated[
-        Path | None, typer.Option("-C", "--workspace", help="The folder that holds problems/ and solutions/.")
+        Path | None,
+        typer.Option("-C", "--workspace", metavar="DIR", help="The folder that holds problems/ and solutions/."),
     ] = None,
 ) -> None:
     if workspace is not None:
@@ -115,12 +134,11 @@ def harness(
     _apply_settings(context)
 
 
-for _panel, _commands in COMMANDS.items():
-    for _name, _command in _commands.items():
-        if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_name, rich_help_panel=_panel)
-        else:
-            app.command(_name, rich_help_panel=_panel)(_command)
+for _name, (_command, _) in (one for _commands in COMMANDS.values() for one in _commands.items()):
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
+    else:
+        app.command(_name)(_command)
 
 
 def _apply_settings(context: typer.Context) -> None:

@@ -32,13 +32,21 @@ def solutions(context: typer.Context, incomplete: str) -> list[str]:
     return _starting(found, incomplete)
 
 
+def problems_then_solutions(context: typer.Context, incomplete: str) -> list[str]:
+    """Complete `harness run PROBLEM SOLUTION…`."""
+    words, workspace = _given(context, "what"), _workspace(context)
+    if not words or workspace is None:
+        return problems(context, incomplete)
+    return _starting(workspace.solution_names(words[0]), incomplete)
+
+
 def cases(context: typer.Context, incomplete: str) -> list[str]:
     """Names that belong to the problems on the line, else all."""
     workspace = _workspace(context)
     if workspace is None:
         return []
     found: set[str] = set()
-    for name in _given(context, "problem") or workspace.problem_names():
+    for name in _given(context, "what")[:1] or _given(context, "problem") or workspace.problem_names():
         try:
             found.update(workspace.problem(name).cases)
         except HarnessError:  # a broken problem offers nothing; a command that uses it will say why

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import settings
-from harness.cli.printing import print_json
+from harness.cli.printing import print_json, print_report
 from harness.cli.settings import DEFAULTS, Command, CommandPath, Options, SettableOption, settable_options
 from harness.errors import UsageError
 
@@ -153,15 +153,13 @@ def _plain(value: Any) -> Any:
 
 
 def _print(rows: list[_Effective], files: tuple[str, ...], with_origin: bool) -> None:
-    from rich.console import Console
+    from rich.console import Group, RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    for name in files:
-        console.print(Text(f"read {name}", style="dim"))
+    parts: list[RenderableType] = [Text(f"read {name}", style="dim") for name in files]
     for command in dict.fromkeys(row.command for row in rows):
-        console.print(Text(command, style="bold"))
+        parts.append(Text(command, style="bold"))
         table = Table(box=None, show_header=False, pad_edge=True)
         for column in ("option", "value", "origin") if with_origin else ("option", "value"):
             table.add_column(column, overflow="fold")
@@ -169,7 +167,8 @@ def _print(rows: list[_Effective], files: tuple[str, ...], with_origin: bool) ->
             if row.command == command:
                 cells = [row.option, _shown(row.value), *([row.origin] if with_origin else [])]
                 table.add_row(*(Text(cell) for cell in cells))
-        console.print(table)
+        parts.append(table)
+    print_report(Group(*parts))
 
 
 def _shown(value: Any) -> str:

@@ -13,6 +13,7 @@ import typer
 
 from harness.cli import exit_codes
 from harness.cli.options import EvaluatingOptions
+from harness.cli.printing import print_report
 from harness.cli.signals import end_politely
 from harness.model.evaluation import Evaluation
 from harness.workspace.workspace import Workspace, select_cases
@@ -59,8 +60,6 @@ def _evaluate_and_print(
     report: MakesReport,
     servers: ForkServers,
 ) -> None:
-    from rich.console import Console
-
     from harness.cli.progress import Progress
 
     results = options.results or workspace.results
@@ -95,7 +94,7 @@ def _evaluate_and_print(
                     _take(evaluation, evaluations, options)
     finally:  # also what an interrupted run has found
         if evaluations and not options.json:
-            Console().print(report(evaluations, frozenset(kept)))
+            print_report(report(evaluations, frozenset(kept)))
     raise typer.Exit(exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED)
 
 

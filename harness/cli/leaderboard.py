@@ -9,7 +9,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import ResultsFolder
-from harness.cli.printing import print_report, write_text
+from harness.cli.printing import in_full_width, print_report, write_text
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,13 +126,7 @@ def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
         return leaderboard_markdown(board)
     if shape == "json":
         return leaderboard_json(board)
-    import io
-
-    from rich.console import Console
-
-    file = io.StringIO()
-    Console(file=file, width=80).print(leaderboard_table(board))
-    return file.getvalue()
+    return in_full_width(leaderboard_table(board))
 
 
 def _page(board: Board, index: Index) -> str:

@@ -7,31 +7,47 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli import completion
 from harness.cli.options import JsonFlag, ProblemName
-from harness.cli.printing import print_json, say
+from harness.cli.printing import print_json, print_report, say
 from harness.errors import InvalidFile
 
 if TYPE_CHECKING:
+    from harness.store.entry import Entry
     from harness.store.index import Index
     from harness.workspace.workspace import Workspace
 
 
 def list_workspace(
-    problem: Annotated[str | None, typer.Argument(help="Only this problem.", show_default=False)] = None,
+    problem: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names or patterns. Default: all.", metavar="[PROBLEM]…", autocompletion=completion.problems
+        ),
+    ] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only solutions whose last verdict is not the expected one.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """List problems, their cases and solutions, and each solution's last verdict."""
+    """List problems, their cases and solutions, and each solution's last verdict.
+
+    Example: harness list 'conv2d_*' --failed
+    """
     from harness.store.index import open_index
+    from harness.workspace.selection import select_problems
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    names = workspace.problem_names() if problem is None else [workspace.problem(problem).name]
+    names = select_problems(workspace, problem) if problem else workspace.problem_names()
     with open_index(workspace.results, say=say) as index:
-        listing = [_entry(workspace, name, index) for name in names]
+        listing = [_entry(workspace, name, index, failed) for name in names]
+    if failed:
+        listing = [entry for entry in listing if entry["solutions"]]
     if json:
         print_json({"problems": listing}, indent=2)
     else:
-        _print(listing)
+        _print(listing, "nothing failed last" if failed else "no problems yet: 'harness new problem' makes one")
 
 
 def prompt(problem: ProblemName) -> None:
@@ -47,8 +63,14 @@ def prompt(problem: ProblemName) -> None:
     typer.echo(text, nl=False)
 
 
-def _entry(workspace: Workspace, name: str, index: Index) -> dict[str, Any]:
-    solutions = [_solution(name, solution, index) for solution in workspace.solution_names(name)]
+def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
+    latest = {solution: index.latest(name, solution) for solution in workspace.solution_names(name)}
+    chosen = {
+        solution: last
+        for solution, last in latest.items()
+        if not failed or (last and last.verdict is not last.expected_verdict)
+    }
+    solutions = [_solution(solution, last) for solution, last in chosen.items()]
     try:
         problem = workspace.problem(name)
     except InvalidFile as error:  # one broken file hides nothing else
@@ -63,8 +85,7 @@ def _entry(workspace: Workspace, name: str, index: Index) -> dict[str, Any]:
     }
 
 
-def _solution(problem: str, name: str, index: Index) -> dict[str, Any]:
-    last = index.latest(problem, name)
+def _solution(name: str, last: Entry | None) -> dict[str, Any]:
     if last is None:
         return {"name": name, "last_verdict": None}
     return {
@@ -76,22 +97,21 @@ def _solution(problem: str, name: str, index: Index) -> dict[str, Any]:
     }
 
 
-def _print(listing: list[dict[str, Any]]) -> None:
-    from rich.console import Console
+def _print(listing: list[dict[str, Any]], nothing: str) -> None:
+    from rich.console import Group, RenderableType
     from rich.padding import Padding
     from rich.text import Text
 
     from harness.reports import one_line
 
-    console = Console()
+    lines: list[RenderableType] = []
     for entry in listing:
         about = f"  {one_line(entry['title'])} ({entry['precision']})" if "title" in entry else "  broken"
-        console.print(Text.assemble((entry["name"], "bold"), about))
+        lines.append(Text.assemble((entry["name"], "bold"), about))
         detail = f"cases: {', '.join(entry['cases'])}" if "cases" in entry else entry["error"]
-        console.print(Padding(Text(one_line(detail), style="dim"), (0, 0, 0, 2)))
+        lines.append(Padding(Text(one_line(detail), style="dim"), (0, 0, 0, 2), expand=False))
         for solution in entry["solutions"] or [{"name": "(no solution)", "last_verdict": ""}]:
             verdict = "never run" if solution["last_verdict"] is None else solution["last_verdict"]
             where = f" on {solution['backend']}, {solution['at'][:16]}" if "backend" in solution else ""
-            console.print(Text(f"  {solution['name']:<24} {verdict}{where}"))
-    if not listing:
-        console.print("no problems yet: make one with problems/<name>/problem.py")
+            lines.append(Text(f"  {solution['name']:<24} {verdict}{where}"))
+    print_report(Group(*lines) if lines else nothing)

@@ -38,6 +38,7 @@ ProblemPatterns = Annotated[
     typer.Option(
         "-p",
         "--problem",
+        metavar="NAME",
         help="A name or pattern (* ? [ ]) of problems; repeatable. Default: all.",
         autocompletion=completion.problems,
     ),
@@ -47,30 +48,39 @@ SolutionPatterns = Annotated[
     typer.Option(
         "-s",
         "--solution",
+        metavar="NAME",
         help="A name or pattern of solutions; repeatable. Default: all.",
         autocompletion=completion.solutions,
     ),
 ]
 CaseNames = Annotated[
     list[str] | None,
-    typer.Option("-c", "--case", help="A case; repeatable. Default: all.", autocompletion=completion.cases),
+    typer.Option(
+        "-c", "--case", metavar="NAME", help="A case; repeatable. Default: all.", autocompletion=completion.cases
+    ),
 ]
 BackendOption = Annotated[BackendChoice, typer.Option(help="auto: the GPU where there is one, else the simulator.")]
 ConfigName = Annotated[
     str | None,
     typer.Option(
-        "--config", help="A name in configs/ or a file.", show_default=False, autocompletion=completion.configs
+        "--config",
+        metavar="NAME",
+        help="A name in configs/ or a file.",
+        show_default=False,
+        autocompletion=completion.configs,
     ),
 ]
-SeedOption = Annotated[int | None, typer.Option(help="Repeat a run's inputs. Default: drawn at run time.")]
+SeedOption = Annotated[int | None, typer.Option(metavar="N", help="Repeat a run's inputs. Default: drawn anew.")]
 SanitizeFlag = Annotated[
-    bool, typer.Option("--sanitize", help="Simulator: look at every access of a kernel; several times slower.")
+    bool, typer.Option("--sanitize", help="Simulator: look at every access; several times slower.")
 ]
-ResultsFolder = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
+ResultsFolder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="The journals' folder. Default: the workspace's results/.")
+]
 QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
 VerboseFlag = Annotated[bool, typer.Option("-v", "--verbose", help="Details of failures, and remarks.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
-TIMING = typer.Option("--timing/--no-timing", help="Measure speed after correctness.")
+TIMING = typer.Option("--timing/--no-timing", help="Measure speed as well.  [default: yes]", show_default=False)
 
 # Arguments of the commands that look things up; their completions come with them.
 ProblemName = Annotated[
@@ -91,7 +101,8 @@ EvaluationId = Annotated[
     ),
 ]
 RunName = Annotated[
-    str | None, typer.Option("--run", help="A folder name under results/.", autocompletion=completion.runs)
+    str | None,
+    typer.Option("--run", metavar="NAME", help="A folder name under results/.", autocompletion=completion.runs),
 ]
 
 
@@ -105,7 +116,11 @@ class JudgingOptions:
     seed: SeedOption = None
     nvcc: Annotated[
         bool,
-        typer.Option("--nvcc/--no-nvcc", help="Beside the simulator, also compile for a GPU where nvcc is installed."),
+        typer.Option(
+            "--nvcc/--no-nvcc",
+            help="Simulator: compile with nvcc, too, if it is there.  [default: yes]",
+            show_default=False,
+        ),
     ] = True
     sanitize: SanitizeFlag = False
     results: ResultsFolder = None
@@ -126,8 +141,7 @@ class EvaluatingOptions(JudgingOptions):
         typer.Option(
             "-b",
             "--baseline",
-            help=f"{', '.join(BASELINES)}; commas between several, or repeat it. "
-            "The headline refers to the first. Default: the config's, eager.",
+            help=f"{', '.join(BASELINES)}; commas between several. The headline refers to the first. Default: eager.",
             metavar="NAME[,NAME]",
             callback=_baseline_names,
             autocompletion=completion.baselines,
@@ -137,34 +151,26 @@ class EvaluatingOptions(JudgingOptions):
     timing: Annotated[bool, TIMING] = True
     lock_clocks: Annotated[
         int | None,
-        typer.Option(
-            "--lock-clocks", min=1, metavar="MHZ", help="Lock the SM clock on the GPU, reset it afterwards; needs root."
-        ),
+        typer.Option("--lock-clocks", min=1, metavar="MHZ", help="Lock the GPU's SM clock meanwhile; needs root."),
     ] = None
     min_own_share: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="On a GPU: how much of its time own kernels must take, as 0.5 for a half."),
+        typer.Option(min=0, max=1, metavar="SHARE", help="The share of the GPU's time that own kernels must take."),
     ] = None
-    no_source: Annotated[bool, typer.Option("--no-source", help="Keep no text of the solutions in the records.")] = (
-        False
-    )
+    no_source: Annotated[bool, typer.Option("--no-source", help="Keep no text of solutions in the records.")] = False
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "-j", "--jobs", min=1, help="Builds at once. Default: the config's, or half of the cores for builds."
-        ),
+        typer.Option("-j", "--jobs", min=1, metavar="N", help="Builds at once. Default: half of the cores for builds."),
     ] = None
     max_failures: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many verdicts other than expected.")
+        int | None, typer.Option(min=1, metavar="N", help="Stop after so many verdicts other than expected.")
     ] = None
     last_failed: Annotated[
-        bool, typer.Option("--last-failed", help="Only solutions whose newest verdict here is not the expected one.")
+        bool, typer.Option("--last-failed", help="Only those whose newest verdict isn't the expected one.")
     ] = False
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep results of unchanged sources, cases, config and environment.")
-    ] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be evaluated, and leave.")] = False
-    json: Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Keep results of what is unchanged since.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be judged, and leave.")] = False
+    json: Annotated[bool, typer.Option("--json", help="The journal's records on stdout, a line each.")] = False
     quiet: QuietFlag = False
 
     def settings(self, workspace: Workspace) -> Config:

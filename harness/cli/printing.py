@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from harness.errors import MachineError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+_UNLIMITED = 10_000
+"""Columns: more than any line of a report has."""
+
 
 def say(what: str) -> None:
     """Tell on stderr what isn't the answer."""
@@ -20,10 +24,27 @@ def say(what: str) -> None:
 
 
 def print_report(report: RenderableType) -> None:
-    """Print a report as it is: no word of it is highlighted."""
+    """Print a report within the width of the terminal; into a pipe or a file, as wide as it is."""
+    if is_terminal():
+        from rich.console import Console
+
+        Console(highlight=False).print(report)
+    else:
+        typer.echo(in_full_width(report), nl=False)
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def in_full_width(report: RenderableType) -> str:
+    """A report in which nothing is cut or wrapped, without blanks at the ends of lines."""
     from rich.console import Console
 
-    Console(highlight=False).print(report)
+    console = Console(highlight=False, width=_UNLIMITED)
+    with console.capture() as captured:
+        console.print(report)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def print_json(value: Any, indent: int | None = None) -> None:

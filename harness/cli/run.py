@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +12,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import EvaluatingOptions, ProblemPatterns, SolutionPatterns, spread
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,47 +22,67 @@ if TYPE_CHECKING:
 
 @spread
 def run(
-    problem: Annotated[
-        str,
-        typer.Option(
-            "-p",
-            "--problem",
-            help="A folder name under problems/.",
-            show_default=False,
-            autocompletion=completion.problems,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PROBLEM [SOLUTION]",
+            hidden=True,
+            autocompletion=completion.problems_then_solutions,
         ),
-    ],
+    ] = None,
+    problem: Annotated[
+        str | None,
+        typer.Option(
+            "-p", "--problem", metavar="NAME", help="A folder name under problems/.", autocompletion=completion.problems
+        ),
+    ] = None,
     solution: Annotated[
         list[str] | None,
         typer.Option(
             "-s",
             "--solution",
+            metavar="NAME",
             help="A folder name under solutions/PROBLEM/; repeatable. Default: all.",
             autocompletion=completion.solutions,
         ),
     ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A bare file with Model and get_inputs(), for a bare file with ModelNew."),
+    ] = None,
     *,
     options: EvaluatingOptions,
 ) -> None:
-    """Evaluate solutions of a problem: compile, check against the reference, time on the GPU.
+    """Judge the solutions of a problem: compile, check against the reference, time on the GPU.
 
-    Example: harness run --problem maxpool2d --solution plain
+    Examples: harness run maxpool2d plain, harness run attempt.py --reference ref.py
     """
     from harness.cli.evaluating import evaluate
+    from harness.workspace.bare_files import workspace_of_files
     from harness.workspace.selection import Task
     from harness.workspace.workspace import find_workspace, select_cases
 
-    workspace = find_workspace(Path.cwd())
-    chosen = workspace.problem(problem)
-    cases = tuple(select_cases(chosen, options.case or []))
-    tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
+    words = [*(what or ([problem] if problem else [])), *(solution or [])]
+    if not words:
+        raise UsageError("which problem? 'harness run PROBLEM'; 'harness list' shows what there is")
+    with contextlib.ExitStack() as stack:
+        if reference is not None:
+            if len(words) != 1:
+                raise UsageError(f"--reference goes with one file that holds ModelNew; not {', '.join(words)}")
+            workspace, words = stack.enter_context(workspace_of_files(reference, Path(words[0])))
+            options = replace(options, results=options.results or Path("results"))
+        else:
+            workspace = find_workspace(Path.cwd())
+        chosen = workspace.problem(words[0])
+        cases = tuple(select_cases(chosen, options.case or []))
+        tasks = [Task(chosen, one, cases) for one in workspace.solutions(words[0], words[1:])]
 
-    def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
-        from harness.reports import run_report
+        def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
+            from harness.reports import run_report
 
-        return run_report(evaluations, options.verbose)
+            return run_report(evaluations, options.verbose)
 
-    evaluate(workspace, tasks, options, report)
+        evaluate(workspace, tasks, options, report)
 
 
 @spread

@@ -55,6 +55,8 @@ class SettableOption:
         return bool(self.option.multiple)
 
 
+_METAVARS = {int: "N", float: "X", Path: "PATH"}
+
 Options = Mapping[CommandPath, Mapping[str, SettableOption]]
 """The options by command, then by name."""
 
@@ -92,7 +94,13 @@ def prepare(app: typer.Typer) -> Command:
         for one in _options(path, command):
             one.option.envvar = one.variable
             one.option.show_envvar = False
+            one.option.metavar = one.option.metavar or _metavar(one.hint)
     return group
+
+
+def _metavar(hint: Any) -> str:
+    """The word for a value in help: the choices, or what kind of value it is."""
+    return "|".join(map(str, get_args(hint))) or _METAVARS.get(hint, "TEXT")
 
 
 def walk(group: Command, path: CommandPath = ()) -> Iterator[tuple[CommandPath, Command]]:

@@ -52,7 +52,7 @@ class Column:
     is_number: bool = False
     is_name: bool = False
     is_extra: bool = False
-    """True for a column that is left out where there is little room: on the terminal."""
+    """True for a column that is the first to be left out where there is too little room: on a terminal."""
     wraps: bool = True
     """A cell may take two lines there."""
 

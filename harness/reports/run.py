@@ -59,9 +59,9 @@ def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]
     note = light_note([(one.solution.name, one.share_of_light, one.light_source) for one in evaluations])
     columns: list[ColumnOf[Evaluation]] = []
     if note:
-        columns.append((number(LIGHT), lambda one: format_share(one.share_of_light)))
+        columns.append((number(LIGHT, is_extra=True), lambda one: format_share(one.share_of_light)))
     if any(one.own_share is not None for one in evaluations):
-        columns.append((number(OWN), lambda one: format_own_share(one.own_share)))
+        columns.append((number(OWN, is_extra=True), lambda one: format_own_share(one.own_share)))
     return columns, [Line(note, "faint")] if note else []
 
 
@@ -125,7 +125,7 @@ def _results(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     if any(one.environment.backend == "cuda" for one in evaluations):
         timed = (one.timing.baselines[0] for one in evaluations if one.timing)
         asked = next(timed, evaluations[0].config.timing.baselines[0])
-        columns += [(number(f"{asked} ms"), _baseline_time), *TIMES]
+        columns += [(number(f"{asked} ms", is_extra=True), _baseline_time), *TIMES]
     further, note = shares(evaluations)
     yield table_of(evaluations, [*columns, *further])
     yield from note

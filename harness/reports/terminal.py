@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
 from harness.model.verdict import Verdict
-from harness.reports.blocks import Block, Line, Pairs, Prose, Section, Table, Tone, Words, spans, verdict_span
+from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Table, Tone, Words, spans, verdict_span
 from harness.reports.untrusted import harmless
 
 _STYLES: dict[Tone, str] = {
@@ -27,6 +28,8 @@ _STYLES: dict[Tone, str] = {
     "name": "bold",
 }
 _NAME_WIDTH = 8
+_GAP = 2
+"""Blanks between two columns."""
 Asked = ParamSpec("Asked")
 
 
@@ -66,7 +69,7 @@ def _parts(blocks: Sequence[Block]) -> Iterator[RenderableType]:
                 yield Text()
             yield _text(block.title, "strong")
             content = rendered(block.blocks)
-            yield Padding(content, (0, 0, 0, 2)) if block.is_inset else content
+            yield Padding(content, (0, 0, 0, 2), expand=False) if block.is_inset else content
         elif isinstance(block, Line):
             yield _text(block.words, block.tone)
         elif isinstance(block, Prose):
@@ -78,21 +81,51 @@ def _parts(blocks: Sequence[Block]) -> Iterator[RenderableType]:
 
 
 def _table(table: Table) -> Iterator[RenderableType]:
-    shown = [not column.is_extra for column in table.columns]
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    for column in (column for column in table.columns if not column.is_extra):
-        grid.add_column(
-            _text(column.head),
-            justify="right" if column.is_number else "left",
-            no_wrap=not column.wraps,
-            overflow="fold",
-            min_width=_NAME_WIDTH if column.is_name else None,
-        )
-    for row in table.rows[: table.most]:
-        grid.add_row(*(_text(cell) for cell, is_shown in zip(row, shown, strict=True) if is_shown))
-    yield grid
+    yield _Fitting(table)
     if table.most is not None and len(table.rows) > table.most:
         yield Text(f"… and {len(table.rows) - table.most} more", style="dim")
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """A table of which as many columns are shown as there is room for; numbers are never cut."""
+
+    table: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns, rows = self.table.columns, self.table.rows[: self.table.most]
+        least = [_least_width(column, [row[number] for row in rows]) for number, column in enumerate(columns)]
+        shown = list(range(len(columns)))
+        while len(shown) > 1 and sum(least[number] + _GAP for number in shown) - _GAP > options.max_width:
+            shown.remove(max(shown, key=lambda number: (columns[number].is_extra, number)))
+        grid = Grid(box=None, pad_edge=False, header_style="bold")
+        room = options.max_width - sum(least[number] + _GAP for number in shown) + _GAP
+        for number in shown:
+            cells = [columns[number].head, *(row[number] for row in rows)]
+            more = max(0, min(room, max(_text(cell).cell_len for cell in cells) - least[number]))
+            room -= more
+            grid.add_column(
+                _text(columns[number].head),
+                justify="right" if columns[number].is_number else "left",
+                no_wrap=not columns[number].wraps,
+                overflow="fold",
+                width=least[number] + more,
+            )
+        for row in rows:
+            grid.add_row(*(_text(row[number]) for number in shown))
+        yield grid
+        if left_out := [column.head or "notes" for number, column in enumerate(columns) if number not in shown]:
+            yield Text(f"too narrow for: {', '.join(left_out)}", style="dim")
+
+
+def _least_width(column: Column, cells: Sequence[Words]) -> int:
+    """The width below which a name is cut into pieces that say little, a number at all, or a word."""
+    texts = [_text(cell).plain for cell in cells]
+    if column.is_name:
+        return min(_NAME_WIDTH, max(map(cell_len, [column.head, *texts])))
+    head = column.head.split() if column.wraps else [column.head]
+    words = [word for text in texts for word in text.split()] if column.wraps and not column.is_number else texts
+    return max(map(cell_len, [*head, *words]), default=0)
 
 
 def _facts(facts: Pairs) -> Grid:

@@ -20,8 +20,9 @@ from tests.examples import failed, passed
 REPOSITORY = Path(__file__).parents[2]
 
 
-def test_version(harness: Shell) -> None:
-    outcome = harness("--version")
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(harness: Shell, flag: str) -> None:
+    outcome = harness(flag)
     assert (outcome.code, outcome.out) == (0, f"harness {__version__}\n")
 
 
@@ -55,6 +56,8 @@ def test_every_command_has_help(harness: Shell, command: str) -> None:
         ),
         (["--problem", "maxpool2d", "--config", "quik"], "'quick'?"),
         (["--problem", "relu"], "{root}/solutions/relu/<name>/solution.py"),
+        (["maxpol2d"], "'maxpool2d'?"),
+        (["maxpool2d", "plan"], "'plain'?"),
     ],
 )
 def test_a_mistyped_name_ends_with_two_and_a_suggestion(
@@ -66,6 +69,20 @@ def test_a_mistyped_name_ends_with_two_and_a_suggestion(
     assert repr(arguments[-1]) in outcome.err
     assert complaint.format(root=workspace) in outcome.err
     assert not (workspace / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "'harness list'"),
+        (["new.py", "--reference", "nosuch.py"], "nosuch.py: No such file"),
+        (["new.py", "other.py", "--reference", "ref.py"], "one file"),
+    ],
+)
+def test_run_says_what_it_needs(harness: Shell, workspace: Path, arguments: list[str], complaint: str) -> None:
+    outcome = harness("run", *arguments)
+    assert outcome.code == 2
+    assert complaint in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -204,6 +221,28 @@ def test_list_names_the_last_verdict(harness: Shell, workspace: Path) -> None:
             ],
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["maxpool2d"], ["maxpool2d"]),
+        (["*"], ["maxpool2d", "relu"]),
+        (["r*", "max*"], ["maxpool2d", "relu"]),
+        (["--failed"], ["maxpool2d"]),
+        (["--failed", "relu"], []),
+    ],
+)
+def test_list_takes_patterns_and_what_failed(
+    harness: Shell, workspace: Path, arguments: list[str], names: list[str]
+) -> None:
+    journal = Journal(workspace / "results", "run-1")
+    journal.append(passed("plain"))
+    journal.append(failed("shared_tile", id="last"))
+    listed = json.loads(harness("list", *arguments, "--json").out)["problems"]
+    assert [one["name"] for one in listed] == names
+    if "--failed" in arguments and names:
+        assert [one["name"] for one in listed[0]["solutions"]] == ["shared_tile"]
 
 
 def test_list_suggests_a_problem(harness: Shell, workspace: Path) -> None:

@@ -109,10 +109,7 @@ def test_the_named_cases_alone_are_tried(harness: Shell, problems: Path) -> None
     assert {draw["case"] for draw in json.loads(outcome.out)["draws"]} == {"tiny", "odd"}
 
 
-def test_verbose_shows_every_draw_in_eighty_columns(
-    harness: Shell, problems: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+def test_verbose_shows_every_draw_in_eighty_columns(harness: Shell, terminal: None, problems: Path) -> None:
     out = harness("check-problem", "sound", "weak", "--verbose").out
     assert "reference/tol" in out
     assert [line for line in out.splitlines() if len(line) > 80] == []

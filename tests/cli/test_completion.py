@@ -40,6 +40,9 @@ def offered(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
+        ("harness run ", ["maxpool2d", "relu"]),
+        ("harness run maxpool2d ", ["plain", "shared_tile"]),
+        ("harness run maxpool2d --case s", ["small"]),
         ("harness run --problem ", ["maxpool2d", "relu"]),
         ("harness run -p max", ["maxpool2d"]),
         ("harness run --problem maxpool2d --solution ", ["plain", "shared_tile"]),

@@ -67,8 +67,5 @@ def test_programs_get_json(harness: Shell) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("cheating",), ("roofline",), ("noisy",)])
-def test_explanations_fit_eighty_columns(
-    harness: Shell, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+def test_explanations_fit_eighty_columns(harness: Shell, terminal: None, words: tuple[str, ...]) -> None:
     assert [line for line in harness("explain", *words).out.splitlines() if len(line) > 80] == []

@@ -37,15 +37,35 @@ def test_help_of_a_command_says_what_it_does_and_explains_each_option(path: tupl
     assert unexplained == []
 
 
-@pytest.mark.parametrize("words", [["config", "show"], ["config", "show", "--origin"], ["list"], ["doctor"]])
-def test_output_in_a_pipe_fits_eighty_columns_without_escape_codes(words: list[str]) -> None:
-    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
-    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS"):
+def test_a_bare_harness_begins_with_the_commands_of_every_day(harness: Shell) -> None:
+    outcome = harness()
+    lines = [*outcome.out.splitlines(), *outcome.err.splitlines()]
+    start = lines.index("Every day:")
+    assert [line.split()[0] for line in lines[start + 1 : start + 6]] == [
+        *("run", "compare", "watch", "gate", "leaderboard")
+    ]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_is_short_and_names_no_type(
+    harness: Shell, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = harness(*path, "--help").out.splitlines()
+    assert path == () or len(lines) < 50
+    assert [line for line in lines if re.match(r" +-.*<(bool|str|int|float|path|list)", line)] == []
+
+
+@pytest.mark.parametrize("words", [["list"], ["doctor"], ["history", "maxpool2d"], ["leaderboard"]])
+def test_output_in_a_pipe_has_no_escape_codes_and_is_never_cut(words: list[str]) -> None:
+    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "COLUMNS": "20"}
+    for name in ("FORCE_COLOR", "NO_COLOR"):
         environment.pop(name, None)
     command = [sys.executable, "-m", "harness", *words]
     out = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
-    assert len(out) > 100
-    assert [line for line in out.splitlines() if len(line) > 80] == []
+    lines = out.splitlines()
+    assert max(map(len, lines)) > 60
+    assert [line for line in lines if line != line.rstrip() or "…" in line] == []
     assert not re.search("\x1b", out)
 
 

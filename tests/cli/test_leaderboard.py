@@ -48,7 +48,7 @@ def ranked(out: str) -> list[str]:
     return [f"{p['name']}/{s['solution']}" for p in problems for s in p["standings"] if s["rank"] is not None]
 
 
-def test_a_table_needs_nothing_but_results(harness: Shell, folder: Path) -> None:
+def test_a_table_needs_nothing_but_results(harness: Shell, terminal: None, folder: Path) -> None:
     outcome = harness("leaderboard")
     assert outcome.code == 0
     assert "strict float32" in outcome.out

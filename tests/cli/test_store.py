@@ -46,9 +46,8 @@ WRONG = failed(
 
 
 @pytest.fixture
-def results(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two evaluations of maxpool2d/plain and a later one of maxpool2d/broken; 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
+def results(workspace: Path, terminal: None) -> Path:
+    """Two evaluations of maxpool2d/plain and a later one of maxpool2d/broken; a terminal of 80 columns."""
     Journal(workspace / "results", "run-1").append_all([OLD, NEW])
     Journal(workspace / "results", "run-2").append(WRONG)
     return workspace / "results"
@@ -81,7 +80,7 @@ def test_show_tells_everything_of_an_evaluation(harness: Shell, results: Path) -
         "solution 1.000 [1.000, 1.000] 1.000 to 1.000 0.00 % 0 24",
         "gpu_cold eager / solution 3.0000× [2.9910, 3.0090] faster",
         "checks against the float64 oracle",
-        "small complete 1 4 0 0.12",
+        "1 4 0 0.12",
         "relu sm_90 32 4096 8/4 16",
         "NVIDIA H100 80GB HBM3",
         "harness run --problem maxpool2d --solution plain --backend cuda \\ --seed 5692163613755307619",

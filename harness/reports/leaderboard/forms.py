@@ -183,13 +183,13 @@ def _ranking(standings: Sequence[Standing], baseline: str) -> Iterator[Block]:
         (number("rank"), lambda one: one[1].rank),
         (Column("solution", is_name=True), lambda one: _name(*one)),
         (number("ms"), lambda one: one[1].time),
-        (number(f"{baseline} ms"), lambda one: one[1].baseline_time),
+        (number(f"{baseline} ms", is_extra=True), lambda one: one[1].baseline_time),
         (number("speed-up [95 %]"), lambda one: one[1].speedup),
     ]
     if light:
-        columns.append((number(LIGHT), lambda one: format_share(one[0].entry.share_of_light)))
+        columns.append((number(LIGHT, is_extra=True), lambda one: format_share(one[0].entry.share_of_light)))
     if has_own:
-        columns.append((number(OWN), lambda one: one[1].own))
+        columns.append((number(OWN, is_extra=True), lambda one: one[1].own))
     columns.append((Column("speed"), lambda one: Span(one[1].speed, "faint")))
     yield table_of([(standing, row_of(standing)) for standing in standings], columns)
     if light:
