@@ -34,7 +34,6 @@ _SOLUTION_YAML = """\
 explanation: >
   The reference in torch, and a kernel that copies a tensor. A start: move the computation into the kernel.
 language: cuda
-expected_verdict: no_custom_kernel   # 'passed', as soon as a kernel of yours does the work
 """
 
 _COPY = '''
