@@ -1,9 +1,10 @@
-"""What the README lists is what there is."""
+"""What the README and the documents list is what there is."""
 
 from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,24 +12,54 @@ from harness.model.verdict import Verdict
 from tests.machine import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    assert len(README.split()) <= 900
 
 
 def test_every_verdict_is_explained_in_the_verdicts_own_words() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", README, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page("evaluation.md"), re.MULTILINE))
     assert rows == {verdict.value: verdict.meaning for verdict in Verdict}
 
 
-def test_commands_of_the_readme_exist() -> None:
+def test_the_command_line_document_has_every_command() -> None:
     from harness.cli.app import app
 
-    named = set(re.findall(r"^\| `harness ([\w-]+)", README, re.MULTILINE))
+    named = set(re.findall(r"^\| `harness ([\w-]+)", page("cli.md"), re.MULTILINE))
     assert named == {one.name for one in [*app.registered_commands, *app.registered_groups]}
 
 
-def test_files_that_the_readme_links_exist() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+def test_commands_in_the_readmes_blocks_exist() -> None:
+    from harness.cli.app import app
+
+    blocks = "".join(re.findall(r"^```bash$(.*?)^```$", README, re.MULTILINE | re.DOTALL))
+    named = set(re.findall(r"\bharness ([a-z][\w-]+)", blocks))
+    assert len(named) > 5
+    assert named <= {str(one.name) for one in [*app.registered_commands, *app.registered_groups]}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_what_a_page_links_exists(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#([\w-]+))?\)", path.read_text(encoding="utf-8"))
+    for file, anchor in links:
+        if "://" in file:
+            continue
+        target = path.parent / file
+        assert target.exists(), f"{path.name} links {file}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{path.name} links {file}#{anchor}"
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that a page's headings have on GitHub."""
+    heads = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -282,7 +282,7 @@ def _png(picture: Picture) -> bytes:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise MachineError("a PNG needs matplotlib: pip install 'harness[plots]'; an SVG doesn't") from None
+        raise MachineError("a PNG needs matplotlib: pip install 'kernel-harness[plots]'; an SVG doesn't") from None
     # DejaVu Sans comes with matplotlib; a '$' in a name is a '$'
     with matplotlib.rc_context({"font.family": "DejaVu Sans", "text.parse_math": False, "lines.scale_dashes": False}):
         figure = Figure(figsize=((picture.width or 0) / _PER_INCH, picture.height / _PER_INCH), facecolor="white")
