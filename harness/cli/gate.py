@@ -19,7 +19,6 @@ from harness.cli.options import (
     ProblemPatterns,
     QuietFlag,
     ResultsFolder,
-    SanitizeFlag,
     SeedOption,
     SolutionPatterns,
     VerboseFlag,
@@ -146,7 +145,12 @@ def gate(
     backend: BackendOption = "auto",
     config: ConfigName = None,
     seed: SeedOption = None,
-    sanitize: SanitizeFlag = False,
+    sanitize: Annotated[
+        bool,
+        typer.Option(
+            "--sanitize/--no-sanitize", help="Simulator: look at every access.  [default: yes]", show_default=False
+        ),
+    ] = True,
     results: ResultsFolder = None,
     quiet: QuietFlag = False,
     *,
@@ -174,18 +178,22 @@ def gate(
         allow_other_environment=allow_other_environment,
         forbid_inconclusive=forbid_inconclusive,
         config=config,
-        sanitize=sanitize,
         results=results,
     )
     workspace = find_workspace(Path.cwd())
     kept = results or workspace.results
-    report = decide(workspace, request, _opener(backend, workspace.root, kept, seed, quiet))
+    report = decide(workspace, request, _opener(backend, workspace.root, kept, seed, sanitize, quiet))
     outputs.deliver(report, token)
     raise typer.Exit(exit_codes.of_gate(report))
 
 
 def _opener(
-    backend: Literal["auto", "cuda", "sim"], root: Path, results: Path, seed: int | None, quiet: bool
+    backend: Literal["auto", "cuda", "sim"],
+    root: Path,
+    results: Path,
+    seed: int | None,
+    sanitizes: bool,
+    quiet: bool,
 ) -> Opener:
     """Open a session on this machine, with progress on stderr."""
 
@@ -193,9 +201,12 @@ def _opener(
     def opened(config: Config) -> Iterator[_InSession]:
         end_politely(then_at_once=True)
         from harness.cli.progress import Progress
+        from harness.devices import choose_backend
         from harness.run.session import open_session  # torch comes in here
 
-        with Progress(quiet) as progress, open_session(backend, root, results, config, seed, progress.say) as session:
+        is_simulated = backend != "cuda" and choose_backend(backend) == "sim"
+        here = config.sanitized(sanitizes and is_simulated)
+        with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
             yield _InSession(session, progress)
 
     return opened

@@ -39,7 +39,6 @@ class GateRequest:
     allow_other_environment: bool = False
     forbid_inconclusive: bool = False
     config: str | None = None
-    sanitize: bool = False
     results: Path | None = None
 
 
@@ -76,7 +75,7 @@ def decide(workspace: Workspace, request: GateRequest, open_evaluator: Opener) -
     """
     results = request.results or workspace.results
     policy = _policy(request, workspace)
-    config = workspace.config(request.config).sanitized(request.sanitize)
+    config = workspace.config(request.config)
     snapshot = open_snapshot(request.snapshot, workspace.root, results)
     scope = find_scope(workspace, request.problems, request.solutions)
     tasks: Sequence[Task] = scope.tasks

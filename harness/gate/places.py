@@ -15,11 +15,12 @@ _ERROR = re.compile(
     r"(?:(?:fatal )?error:? )?(?P<text>.+)$"
 )
 _TRACEBACK = re.compile(r'^[ \t]{0,80}File "(?P<file>[^"\n]{1,4096})", line (?P<line>[0-9]{1,7})\b', re.MULTILINE)
+_QUOTE = re.compile(r"\s{0,9}[0-9]{1,7} \|")
 _KERNEL = re.compile(r"\bin (?P<kernel>[A-Za-z_]\w{0,500})(?:<[^\n]{0,500}?>)? at line [0-9]")
 
 
 def places_of(evaluation: Evaluation) -> tuple[Location, ...]:
-    """One place at least: each compiler error, the last line of a traceback, the kernel that faulted, or line 1.
+    """One place at least: each compiler error, the line at which a kernel faulted, the last one of a traceback, or 1.
 
     Compilers name lines of a file that torch generates from the strings in solution.py; the line of source that they
     quote is looked up in the solution's files.
@@ -28,7 +29,7 @@ def places_of(evaluation: Evaluation) -> tuple[Location, ...]:
     files = evaluation.solution.files
     failure = evaluation.failure
     text = f"{failure.reason}\n{failure.details or ''}" if failure else ""
-    found = _of_compiler(text, files) or _of_traceback(text, files) or _of_kernel(text, files)
+    found = _of_compiler(text, files) or _of_kernel(text, files) or _of_traceback(text, files)
     return tuple(Location(f"{folder}/{file}", line, message) for file, line, message in found or [(_MAIN_FILE, 1, "")])
 
 
@@ -81,9 +82,13 @@ def _of_traceback(text: str, files: dict[str, str]) -> list[tuple[str, int, str]
 
 
 def _of_kernel(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
-    """The definition of the kernel that the simulator or the sanitizer names; its line is of another file."""
+    """The line that the simulator quotes of the kernel that it names, else the kernel's definition."""
     if not (match := _KERNEL.search(text)):
         return []
+    quotable = _quotable(files)
+    for line in filter(_QUOTE.match, text.splitlines()):
+        if place := quotable.get(_quoted([line])):
+            return [(*place, "")]
     definition = re.compile(rf"\b{match['kernel']}\s*\(")
     for name, source in files.items():
         lines = source.splitlines()

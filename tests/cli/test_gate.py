@@ -588,6 +588,22 @@ def test_the_simulator_judges_a_real_solution(harness: Shell, tmp_path: Path, mo
     assert report(outcome)["judged"][0]["findings"][0]["message"].startswith("wrong_values: ")
 
 
+@pytest.mark.sim
+def test_a_store_one_float_past_the_end_fails_on_the_simulator(
+    harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert harness("init", ".").code == 0
+    solution = tmp_path / "solutions/relu/vectorized/solution.py"
+    past_the_end = "{ y[i] = relu(x[i]); if (i + 1 == count) y[count] = 0.0f; }"
+    solution.write_text(solution.read_text().replace("y[i] = relu(x[i]);", past_the_end))
+    command = ("gate", "--backend", "sim", "--quiet", "--json")
+    assert harness(*command, "--no-sanitize").code == 0
+    outcome = harness(*command)
+    assert outcome.code == 1
+    assert report(outcome)["judged"][0]["findings"][0]["message"].startswith("memory_error: ")
+
+
 @pytest.mark.gpu
 def test_a_gpu_finds_a_planted_regression_and_nothing_else(
     harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

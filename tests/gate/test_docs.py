@@ -34,7 +34,12 @@ def test_a_workflow_is_yaml_with_a_gate_in_it(text: str) -> None:
 
 def test_every_option_on_the_page_exists() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    known = {name for command in ("gate",) for option in commands[command].params for name in option.opts}
+    known = {
+        name
+        for command in ("gate",)
+        for option in commands[command].params
+        for name in (*option.opts, *option.secondary_opts)
+    }
     known |= {name for option in commands["snapshot"].commands["accept"].params for name in option.opts}
     theirs = {"--edit-last", "--create-if-none", "--body-file", "--system", "--torch-backend"}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))

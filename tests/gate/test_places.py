@@ -82,6 +82,13 @@ def test_a_fault_in_a_kernel_is_placed_at_its_definition(kernel: str, line: int)
     assert places(reason) == [("solution.py", line, "")]
 
 
+def test_a_line_that_the_simulator_quotes_of_it_comes_before_that_and_before_a_traceback() -> None:
+    reason = "illegal-address in pooled at line 10, block [0, 0, 0], thread [0, 0, 0]: 0x7ff2 is in no allocation"
+    quoted = SOURCE.splitlines()[5].strip()
+    details = f'   10 | {quoted}\n  File "/x/solutions/maxpool2d/tiled/solution.py", line 2, in forward\n'
+    assert places(reason, details) == [("solution.py", 6, "")]
+
+
 @pytest.mark.parametrize("reason", ["wrong", "in nothing at line 3", "", "cuda.cu:99999999999999999999: x"])
 def test_what_names_no_place_is_placed_at_the_first_line(reason: str) -> None:
     assert places(reason) == [("solution.py", 1, "")]
