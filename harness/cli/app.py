@@ -22,7 +22,7 @@ from harness.cli.export import export, score
 from harness.cli.gate import gate
 from harness.cli.history import history, plot
 from harness.cli.leaderboard import leaderboard
-from harness.cli.list import list_workspace, prompt
+from harness.cli.list import check, list_workspace, prompt
 from harness.cli.new import import_app, init, new_app
 from harness.cli.nvidia_tools import profile, sanitize
 from harness.cli.run import compare, run
@@ -72,6 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[_Command, str]]] = {
         "new": (new_app, "Start a problem or a solution."),
         "import": (import_app, "Take over KernelBench's problems and runs."),
         "list": (list_workspace, "Problems, solutions and their last verdicts."),
+        "check": (check, "All that is wrong in the workspace's files."),
         "check-problem": (check_problem, "Which wrong answers a problem would let pass."),
         "doctor": (doctor, "What this machine has, and what is missing."),
         "config": (config_app, "Which settings hold, and why."),

@@ -13,7 +13,7 @@ import typer
 
 from harness.cli import exit_codes
 from harness.cli.options import EvaluatingOptions
-from harness.cli.printing import print_report
+from harness.cli.printing import print_report, say
 from harness.cli.signals import end_politely
 from harness.model.evaluation import Evaluation
 from harness.workspace.workspace import Workspace, select_cases
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.run.early_start import ForkServers
     from harness.run.plan import Planned
     from harness.run.session import Session
-    from harness.workspace.selection import Task
+    from harness.workspace.selection import Broken, Task
 
 _LOADED_AT_ONCE = 500
 
@@ -34,8 +34,21 @@ MakesReport = Callable[[Sequence[Evaluation], frozenset[str]], "RenderableType"]
 """A report on a run's evaluations; the set holds the ids of those that were kept from earlier runs."""
 
 
-def evaluate(workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, report: MakesReport) -> None:
-    """Evaluate, print, and end the command with its exit code."""
+def evaluate(
+    workspace: Workspace,
+    tasks: Sequence[Task],
+    options: EvaluatingOptions,
+    report: MakesReport,
+    broken: Sequence[Broken] = (),
+) -> None:
+    """Evaluate, print, and end the command with its exit code, which broken files make that of a wrong usage.
+
+    Raises: InvalidFile where no task is left.
+    """
+    if broken and not tasks:
+        raise broken[0].error
+    for one in broken:
+        say(f"left out: {one.problem}/{one.solution}: {one.error}")
     config = options.settings(workspace)
     for problem in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(problem, [config.timing.case])
@@ -49,7 +62,10 @@ def evaluate(workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOpt
     with contextlib.closing(
         start_early(options.backend, around, config.correctness.sanitize) if is_needed else ForkServers()
     ) as servers:
-        _evaluate_and_print(workspace, tasks, options, config, report, servers)
+        code = _evaluate_and_print(workspace, tasks, options, config, report, servers)
+    if broken:
+        say(f"{len(broken)} of {len(broken) + len(tasks)} solutions were left out: a file of theirs breaks its rules")
+    raise typer.Exit(exit_codes.USAGE if broken else code)
 
 
 def _evaluate_and_print(
@@ -59,7 +75,8 @@ def _evaluate_and_print(
     config: Config,
     report: MakesReport,
     servers: ForkServers,
-) -> None:
+) -> int:
+    """Return the exit code."""
     from harness.cli.progress import Progress
 
     results = options.results or workspace.results
@@ -67,7 +84,7 @@ def _evaluate_and_print(
         planned = _plan(workspace, tasks, options, config, progress)
     if options.dry_run:
         _list(planned, options)
-        raise typer.Exit(exit_codes.PASSED)
+        return exit_codes.PASSED
     kept = [one.result.id for one in planned if one.result and options.resume]
     chosen = [one.task for one in planned if not (one.result and options.resume)]
     evaluations: list[Evaluation] = []
@@ -95,7 +112,7 @@ def _evaluate_and_print(
     finally:  # also what an interrupted run has found
         if evaluations and not options.json:
             print_report(report(evaluations, frozenset(kept)))
-    raise typer.Exit(exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED)
+    return exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED
 
 
 def _plan(

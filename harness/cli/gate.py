@@ -201,10 +201,9 @@ def _opener(
     def opened(config: Config) -> Iterator[_InSession]:
         end_politely(then_at_once=True)
         from harness.cli.progress import Progress
-        from harness.devices import choose_backend
-        from harness.run.session import open_session  # torch comes in here
+        from harness.run.session import environment_of, open_session  # torch comes in here
 
-        is_simulated = backend != "cuda" and choose_backend(backend) == "sim"
+        is_simulated = backend != "cuda" and environment_of(backend, root).backend == "sim"
         here = config.sanitized(sanitizes and is_simulated)
         with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
             yield _InSession(session, progress)

@@ -1,4 +1,4 @@
-"""`harness list` and `harness prompt`: what the workspace holds, and a problem as a task for a language model."""
+"""`harness list`, `check`, `prompt`: what a workspace holds, its faults, a problem as a language model's task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli import completion
+from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName
 from harness.cli.printing import print_json, print_report, say
 from harness.errors import InvalidFile
@@ -48,6 +48,26 @@ def list_workspace(
         print_json({"problems": listing}, indent=2)
     else:
         _print(listing, "nothing failed last" if failed else "no problems yet: 'harness new problem' makes one")
+
+
+def check(json: JsonFlag = False) -> None:
+    """Read every file of the workspace and list all that is wrong in them. Exit code 2 where something is.
+
+    Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
+    """
+    from harness.reports import one_line
+    from harness.workspace.selection import faults_of
+    from harness.workspace.workspace import find_workspace
+
+    workspace = find_workspace(Path.cwd())
+    faults = [str(fault).replace(f"{workspace.root}/", "") for fault in faults_of(workspace)]
+    if json:
+        print_json({"faults": faults})
+    else:
+        for line in map(one_line, faults or ["nothing is wrong"]):
+            typer.echo(line)
+    if faults:
+        raise typer.Exit(exit_codes.USAGE)
 
 
 def prompt(problem: ProblemName) -> None:

@@ -59,8 +59,8 @@ def run(
     """
     from harness.cli.evaluating import evaluate
     from harness.workspace.bare_files import workspace_of_files
-    from harness.workspace.selection import Task
-    from harness.workspace.workspace import find_workspace, select_cases
+    from harness.workspace.selection import tasks_of
+    from harness.workspace.workspace import find_workspace
 
     words = [*(what or ([problem] if problem else [])), *(solution or [])]
     if not words:
@@ -73,16 +73,18 @@ def run(
             options = replace(options, results=options.results or Path("results"))
         else:
             workspace = find_workspace(Path.cwd())
-        chosen = workspace.problem(words[0])
-        cases = tuple(select_cases(chosen, options.case or []))
-        tasks = [Task(chosen, one, cases) for one in workspace.solutions(words[0], words[1:])]
+        name, *named = words
+        workspace.problem(name)
+        if named or not workspace.solution_names(name):
+            workspace.solutions(name, named)
+        tasks, broken = tasks_of(workspace, name, named or workspace.solution_names(name), options.case or [])
 
         def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
             from harness.reports import run_report
 
             return run_report(evaluations, options.verbose)
 
-        evaluate(workspace, tasks, options, report)
+        evaluate(workspace, tasks, options, report, broken)
 
 
 @spread
@@ -94,15 +96,15 @@ def compare(problem: ProblemPatterns = None, solution: SolutionPatterns = None, 
     Example: harness compare --problem 'conv2d_*' --baseline eager,compile
     """
     from harness.cli.evaluating import evaluate
-    from harness.workspace.selection import select_tasks
+    from harness.workspace.selection import find_tasks
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    tasks = select_tasks(workspace, problem or [], solution or [], options.case or [])
+    tasks, broken = find_tasks(workspace, problem or [], solution or [], options.case or [])
 
     def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
         from harness.reports import compare_report
 
         return compare_report(evaluations, kept, options.verbose)
 
-    evaluate(workspace, tasks, options, report)
+    evaluate(workspace, tasks, options, report, broken)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from harness.errors import InvalidFile
 from harness.gate.ruling import missing
 from harness.gate.snapshot import Snapshot
 from harness.model.gate import Judged, Location
 from harness.model.record import is_prose
 from harness.model.verdict import Verdict
-from harness.workspace.selection import Task, fits, nothing_matches, select_names
+from harness.workspace.selection import Broken, Task, find_tasks, fits
 from harness.workspace.source_hash import hashed_files
 from harness.workspace.workspace import Workspace
 
@@ -40,26 +39,12 @@ class ChangedTasks:
 
 
 def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]) -> FoundTasks:
-    """Find the tasks. Unlike select_tasks() it goes on where a file breaks its rules, which is a finding.
+    """Find the tasks; where a file breaks its rules, that is a finding.
 
     Raises: UsageError where a pattern matches nothing, or nothing is left.
     """
-    tasks: list[Task] = []
-    broken: list[Judged] = []
-    for name, chosen in select_names(workspace, problems, solutions).items():
-        try:
-            problem = workspace.problem(name)
-        except InvalidFile as error:
-            broken += [_broken(workspace, name, solution, error) for solution in chosen]
-            continue
-        for solution in chosen:
-            try:
-                tasks += [Task(problem, one, tuple(problem.cases)) for one in workspace.solutions(name, [solution])]
-            except InvalidFile as error:
-                broken.append(_broken(workspace, name, solution, error))
-    if not tasks and not broken:
-        raise nothing_matches(workspace)
-    return FoundTasks(tuple(tasks), tuple(broken))
+    tasks, broken = find_tasks(workspace, problems, solutions)
+    return FoundTasks(tuple(tasks), tuple(_broken(workspace, one) for one in broken))
 
 
 def select_changed(
@@ -115,12 +100,12 @@ def without_solutions(workspace: Workspace, problems: Sequence[str]) -> list[str
     return [name for name in names if not workspace.solution_names(name)]
 
 
-def _broken(workspace: Workspace, problem: str, solution: str, error: InvalidFile) -> Judged:
+def _broken(workspace: Workspace, broken: Broken) -> Judged:
     """A report names files from the workspace on: the rest is the machine's."""
-    why = str(error).replace(f"{workspace.root}/", "")
+    why = str(broken.error).replace(f"{workspace.root}/", "")
     match = re.match(r"((?:problems|solutions)/[^:]+):(?:([0-9]{1,7}):)?", why)
     place = Location(match[1], int(match[2] or 1)) if match and (workspace.root / match[1]).is_file() else None
-    return missing(Judged(problem, solution, Verdict.PASSED), why, "mend the file", place)
+    return missing(Judged(broken.problem, broken.solution, Verdict.PASSED), why, "mend the file", place)
 
 
 def _concerned(

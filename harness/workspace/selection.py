@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from harness.errors import UsageError
+from harness.errors import InvalidFile, UsageError
 from harness.suggest import did_you_mean
 from harness.workspace.problem import Problem
 from harness.workspace.solution import Solution
@@ -22,24 +22,81 @@ class Task:
     cases: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Broken:
+    """A solution that can't be evaluated: a file of its own or of its problem breaks its rules."""
+
+    problem: str
+    solution: str
+    error: InvalidFile
+
+
 def select_tasks(
     workspace: Workspace, problems: Sequence[str] = (), solutions: Sequence[str] = (), cases: Sequence[str] = ()
 ) -> list[Task]:
-    """Return every solution that the shell patterns (`*`, `?`, `[…]`) name, all of them where there is none.
+    """Select like find_tasks(). Raises: also InvalidFile where a file breaks its rules."""
+    tasks, broken = find_tasks(workspace, problems, solutions, cases)
+    for one in broken:
+        raise one.error
+    return tasks
+
+
+def find_tasks(
+    workspace: Workspace, problems: Sequence[str] = (), solutions: Sequence[str] = (), cases: Sequence[str] = ()
+) -> tuple[list[Task], list[Broken]]:
+    """Return every solution that the shell patterns (`*`, `?`, `[…]`) name, all of them where there is none, and those
+    that are broken.
 
     `cases` are names that each chosen problem must have; none means all.
 
-    Raises:
-        UsageError: a pattern matches nothing, or nothing is left. InvalidFile: a broken problem or solution.
+    Raises: UsageError where a pattern matches nothing, or nothing is left.
     """
-    tasks = []
+    tasks: list[Task] = []
+    broken: list[Broken] = []
     for name, mine in select_names(workspace, problems, solutions).items():
-        problem = workspace.problem(name)
-        selected = tuple(select_cases(problem, cases))
-        tasks += [Task(problem, solution, selected) for solution in workspace.solutions(name, mine)]
-    if not tasks:
+        found, faulty = tasks_of(workspace, name, mine, cases)
+        tasks += found
+        broken += faulty
+    if not tasks and not broken:
         raise nothing_matches(workspace)
-    return tasks
+    return tasks, broken
+
+
+def tasks_of(
+    workspace: Workspace, problem: str, solutions: Sequence[str], cases: Sequence[str] = ()
+) -> tuple[list[Task], list[Broken]]:
+    """The named solutions of a problem, and those of them that are broken. Raises: UsageError for an unknown case."""
+    try:
+        loaded = workspace.problem(problem)
+    except InvalidFile as error:
+        return [], [Broken(problem, solution, error) for solution in solutions]
+    selected = tuple(select_cases(loaded, cases))
+    tasks: list[Task] = []
+    broken: list[Broken] = []
+    for name in solutions:
+        try:
+            tasks += [Task(loaded, one, selected) for one in workspace.solutions(problem, [name])]
+        except InvalidFile as error:
+            broken.append(Broken(problem, name, error))
+    return tasks, broken
+
+
+def faults_of(workspace: Workspace) -> list[InvalidFile]:
+    """Load all that there is: what is wrong with each file of problems/, solutions/ and configs/, each fault once."""
+    faults: dict[str, InvalidFile] = {}
+    for problem in workspace.problem_names():
+        _, broken = tasks_of(workspace, problem, workspace.solution_names(problem))
+        faults |= {str(one.error): one.error for one in broken}
+        try:
+            workspace.problem(problem)
+        except InvalidFile as error:
+            faults[str(error)] = error
+    for path in sorted((workspace.root / "configs").glob("*.yaml")):
+        try:
+            workspace.config(str(path))
+        except InvalidFile as error:
+            faults[str(error)] = error
+    return list(faults.values())
 
 
 def select_names(

@@ -109,6 +109,31 @@ def test_a_broken_file_ends_with_two_and_its_place(harness: Shell, workspace: Pa
     assert "'tolerance'?" in outcome.err
 
 
+def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
+    assert (harness("check").code, harness("check").out) == (0, "nothing is wrong\n")
+    (workspace / "problems/maxpool2d/problem.yaml").write_text("tolerence: exact")
+    (workspace / "problems/relu/problem.py").write_text("def (")
+    (workspace / "configs/quick.yaml").write_text("timing: {blokcs: 6}")
+    outcome = harness("check")
+    assert outcome.code == 2
+    lines = sorted(outcome.out.splitlines())
+    assert [line.partition(":")[0] for line in lines] == [
+        *("configs/quick.yaml", "problems/maxpool2d/problem.yaml", "problems/relu/problem.py")
+    ]
+    assert "'tolerance'" in lines[1]
+    assert len(json.loads(harness("check", "--json").out)["faults"]) == 3
+
+
+@pytest.mark.parametrize("command", [["run", "maxpool2d"], ["compare"]])
+def test_a_broken_file_stops_no_other(harness: Shell, workspace: Path, command: list[str]) -> None:
+    (workspace / "solutions/maxpool2d/shared_tile/solution.yaml").write_text("athor: me")
+    outcome = harness(*command, "--dry-run")
+    assert (outcome.code, outcome.out.splitlines()) == (2, ["maxpool2d/plain: evaluate", "1 to evaluate, 0 kept"])
+    assert "left out: maxpool2d/shared_tile" in outcome.err
+    assert "'author'" in outcome.err
+    assert "1 of 2" in outcome.err
+
+
 def test_a_file_cannot_speak_to_the_terminal_or_to_the_ci(harness: Shell, workspace: Path) -> None:
     text = '"\\e[2Jauthr\\n::warning file=x::spoofed": x'
     (workspace / "solutions" / "maxpool2d" / "plain" / "solution.yaml").write_text(text)
