@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json as json_module
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,8 @@ def _evaluate_and_print(
                 for evaluation in _evaluate(session, chosen, options, progress):
                     _take(evaluation, evaluations, options)
     finally:  # also what an interrupted run has found
+        if (left := len(planned) - len(evaluations)) and sys.exc_info()[0] is not None:
+            say(f"{left} of {len(planned)} solutions are left: --resume goes on")
         if evaluations and not options.json:
             print_report(report(evaluations, frozenset(kept)))
     return exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED

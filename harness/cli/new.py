@@ -66,7 +66,8 @@ def problem(
 
     workspace = find_workspace(Path.cwd())
     _report(context, workspace.root, new_problem(workspace, name, source))
-    typer.echo(f"next: harness new solution {name} first")
+    edit = "" if source else "put your Model into problem.py, its sizes into problem.yaml's cases; "
+    typer.echo(f"next: {edit}harness new solution {name} first")
 
 
 @new_app.command("solution")

@@ -71,6 +71,8 @@ def run(
                 raise UsageError(f"--reference goes with one file that holds ModelNew; not {', '.join(words)}")
             workspace, words = stack.enter_context(workspace_of_files(reference, Path(words[0])))
             options = replace(options, results=options.results or Path("results"))
+        elif words[0].endswith(".py"):
+            raise UsageError(f"{words[0]} is a file: name the file with Model as well, --reference ref.py")
         else:
             workspace = find_workspace(Path.cwd())
         name, *named = words

@@ -11,7 +11,7 @@ import typer
 from harness.cli import completion
 from harness.cli.options import EvaluationId, JsonFlag, ResultsFolder
 from harness.cli.printing import print_json, print_report
-from harness.cli.store import open_store
+from harness.cli.store import chosen_entries, open_store
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 
 
 def show(
-    evaluation: EvaluationId = "last",
+    evaluation: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM|ID",
+            help="A problem, or an evaluation's identifier. Default: the newest.",
+            show_default=False,
+            autocompletion=completion.problems_and_evaluations,
+        ),
+    ] = "last",
+    solution: Annotated[
+        str | None,
+        typer.Argument(help="One of the problem's solutions.", autocompletion=completion.solutions),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="The record, exactly the journal's.")] = False,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="What is derived from the times, as one JSON object.")
@@ -30,14 +42,17 @@ def show(
 ) -> None:
     """Show one evaluation: verdict, times, checks, kernels, environment, and how to repeat it.
 
-    The evaluation is named by its identifier, a unique beginning or end of it, or 'last'.
+    The evaluation is named by its identifier, a unique beginning or end of it, or 'last'; of a problem, or of one
+    solution, the newest is shown.
 
-    Example: harness show last
+    Example: harness show maxpool2d plain
     """
     if json + statistics + source + log > 1:
         raise UsageError("--json, --statistics, --source and --log are four answers: ask for one")
     with open_store(results) as index:
-        found = index.evaluation(evaluation)
+        is_problem = solution is not None or any(entry.problem == evaluation for entry in index.entries())
+        name = chosen_entries(index, evaluation, solution)[-1].id if is_problem else evaluation
+        found = index.evaluation(name)
     if json:
         from harness.store.line import to_line
 

@@ -41,6 +41,7 @@ def watch(
     settings = options.settings(workspace)
     settings = replace(settings, timing=replace(settings.timing, enabled=timing))
 
+    _say(f"getting ready to check {problem}/{solution}")
     from rich.console import Console
 
     from harness.run.session import open_session  # torch comes in here
@@ -77,7 +78,7 @@ def check(
 
     try:
         task = _task(workspace, *names, cases)
-        (evaluation,) = session.evaluate([task], lambda job, what: None)
+        (evaluation,) = session.evaluate([task], lambda job, what: _say(what))
     except UsageError as error:
         console.print(Text(str(error), style="red"))
         return None

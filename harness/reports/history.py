@@ -132,8 +132,8 @@ def _change(moment: Moment) -> Span:
 _COLUMNS: tuple[ColumnOf[Moment], ...] = (
     (Column("at (UTC)", wraps=False), lambda one: format_moment(one.entry.started_at)),
     (Column("commit", wraps=False), lambda one: (one.entry.commit or "—")[:7]),
-    (number("ms"), lambda one: format_ms(one.entry.solution_ns)),
+    (Column("verdict"), lambda one: verdict_span(one.entry.verdict)),
+    (number("ms", is_extra=True), lambda one: format_ms(one.entry.solution_ns)),
     (number("speed-up [95 %]"), lambda one: format_speedup(speedup_of(one.entry))),
     (number("change"), _change),
-    (Column("verdict"), lambda one: verdict_span(one.entry.verdict)),
 )

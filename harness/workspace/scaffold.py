@@ -91,8 +91,11 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
     """
     folder = _new_folder(workspace.root / "problems", name, "problem")
     if source is None:
-        example = TEMPLATE / "problems" / "relu"
-        return write_folder(folder, {path.name: path.read_text(encoding="utf-8") for path in example.iterdir()})
+        example = (TEMPLATE / "problems" / "relu" / "problem.py").read_text(encoding="utf-8")
+        yaml = _PROBLEM_YAML.format(title=name, constants="rows: 7, columns: 333").replace("# cases:", "cases:")
+        return write_folder(
+            folder, {"problem.py": example, "problem.yaml": _editor_line(2, "problem") + yaml.replace("#   ", "  ")}
+        )
     with tempfile.TemporaryDirectory() as trial:
         (Path(trial) / "problem.py").write_bytes(_read(source))
         checked = load_problem(Path(trial))

@@ -48,7 +48,10 @@ class Workspace:
         for name in names:
             _require(name, known, "solution", folder)
         if not known:
-            raise UsageError(f"no solution of '{problem}': put ModelNew into {folder}/<name>/solution.py")
+            raise UsageError(
+                f"no solution of '{problem}': put ModelNew into {folder}/<name>/solution.py, or start with "
+                f"'harness new solution {problem} first'"
+            )
         return [load_solution(folder / name) for name in dict.fromkeys(names or known)]
 
     def config(self, name: str | None) -> Config:

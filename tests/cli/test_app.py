@@ -75,6 +75,7 @@ def test_a_mistyped_name_ends_with_two_and_a_suggestion(
     ("arguments", "complaint"),
     [
         ([], "'harness list'"),
+        (["attempt.py"], "--reference"),
         (["new.py", "--reference", "nosuch.py"], "nosuch.py: No such file"),
         (["new.py", "other.py", "--reference", "ref.py"], "one file"),
     ],

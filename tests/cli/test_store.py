@@ -89,6 +89,14 @@ def test_show_tells_everything_of_an_evaluation(harness: Shell, results: Path) -
     assert "--case" not in words  # all of the problem's: full and small
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [(["maxpool2d", "plain"], "maxpool2d / plain"), (["maxpool2d"], "maxpool2d / broken"), (["aaaaaaaa"], "/ plain")],
+)
+def test_show_takes_a_problem_and_a_solution(harness: Shell, results: Path, words: list[str], shown: str) -> None:
+    assert shown in harness("show", *words).out.splitlines()[0]
+
+
 def test_show_without_a_name_shows_the_newest_and_why_it_failed(harness: Shell, results: Path) -> None:
     words = " ".join(harness("show").out.split())
     assert words.startswith("maxpool2d / broken")
@@ -171,9 +179,10 @@ def test_before_the_first_run_there_is_nothing_to_show(harness: Shell, workspace
 def test_history_shows_what_changed(harness: Shell, results: Path) -> None:
     out = harness("history", "maxpool2d", "plain").out
     rows = [line.split() for line in out.splitlines() if line.startswith("2026-11-21")]
-    assert [row[2:5] for row in rows] == [["a49ed80", "1.000", "3.0000×"], ["bbbbbbb", "0.5000", "6.000×"]]
-    assert rows[0][5:] == ["[2.9910,", "3.0090]", "passed"]
-    assert rows[1][5:] == ["[5.982,", "6.018]", "+100.0%", "passed"]
+    passed = [row[2:6] for row in rows]
+    assert passed == [["a49ed80", "passed", "1.000", "3.0000×"], ["bbbbbbb", "passed", "0.5000", "6.000×"]]
+    assert rows[0][6:] == ["[2.9910,", "3.0090]"]
+    assert rows[1][6:] == ["[5.982,", "6.018]", "+100.0%"]
     assert "broken" not in out
 
 

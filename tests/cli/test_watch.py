@@ -83,6 +83,7 @@ def test_it_checks_now_and_after_each_save_until_ctrl_c(
     saves(nothing)
     outcome = harness("watch", "maxpool2d", "plain", "--case", "small")
     assert outcome.code == 0
+    assert outcome.err.startswith("… getting ready")
     assert outcome.out.index("wrong_values") < outcome.out.index("passed")
     assert outcome.out.count("Ctrl-C ends") == 2
     assert [(task.solution.name, task.cases) for task in session.tasks] == [("plain", ("small",))] * 2

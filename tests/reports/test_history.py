@@ -43,7 +43,7 @@ def test_a_change_is_told_where_intervals_are_apart() -> None:
 
 def test_overlapping_intervals_show_no_change() -> None:
     assert changes(entry(1, 1.9, 2.1), entry(2, 2.0, 2.4)) == [None, None]
-    assert printed(entry(1, 1.9, 2.1), entry(2, 2.0, 2.4)).splitlines()[3].split()[-2:] == ["=", "passed"]
+    assert printed(entry(1, 1.9, 2.1), entry(2, 2.0, 2.4)).splitlines()[3].split()[-1] == "="
 
 
 def test_a_failure_between_is_passed_over() -> None:
@@ -74,12 +74,11 @@ def test_the_table_fits_eighty_columns() -> None:
         "2026-11-21",
         "10:04",
         "a49ed80",
-        "1.000",
+        "passed",
         "2.550×",
         "[2.500,",
         "2.600]",
         "-15.4%",
-        "passed",
     ]
 
 

@@ -62,7 +62,8 @@ def names(files: list[Path], root: Path) -> list[str]:
 def test_a_new_problem_is_the_example(workspace: Workspace) -> None:
     made = new_problem(workspace, "mine")
     assert names(made, workspace.root) == ["problems/mine/problem.py", "problems/mine/problem.yaml"]
-    assert list(workspace.problem("mine").cases) == ["full", "small", "odd"]
+    problem = workspace.problem("mine")
+    assert (problem.title, list(problem.cases), problem.tolerance) == ("mine", ["full", "small"], None)
 
 
 def test_a_kernelbench_file_becomes_a_problem(workspace: Workspace, tmp_path: Path) -> None:

@@ -62,5 +62,5 @@ def test_a_board_without_ranks_is_an_error(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MachineError, match=r"pip install 'harness\[plots\]'"):
+    with pytest.raises(MachineError, match=r"pip install 'kernel-harness\[plots\]'"):
         save_leaderboard_plot(MADE, tmp_path / "board.png")
