@@ -102,7 +102,9 @@ def main() -> None:
     host = Measured("s", host_s())
     slowness = host.median / before.get(HOST, host).median
     print(f"{HOST:36}{host.median / slowness:10.4g}{host.median:10.4g} s, by which times and rates are divided")
-    now, lost = {HOST: host.on_faster_host(slowness)}, []
+    is_anchored = HOST in before or not (before and chosen.only)  # not beside numbers of an unknown host
+    now: dict[str, Measured] = {HOST: host.on_faster_host(slowness)} if is_anchored else {}
+    lost: list[str] = []
     for name, measure in measures(is_gpu=not kind.startswith("simulator")).items():
         if chosen.only in name:
             now[name] = Measured(measure.unit, measure.take()).on_faster_host(slowness)

@@ -72,7 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[_Command, str]]] = {
         "new": (new_app, "Start a problem or a solution."),
         "import": (import_app, "Take over KernelBench's problems and runs."),
         "list": (list_workspace, "Problems, solutions and their last verdicts."),
-        "check": (check, "All that is wrong in the workspace's files."),
+        "check": (check, "What is wrong in problems, solutions and configs."),
         "check-problem": (check_problem, "Which wrong answers a problem would let pass."),
         "doctor": (doctor, "What this machine has, and what is missing."),
         "config": (config_app, "Which settings hold, and why."),

@@ -27,7 +27,8 @@ def solutions(context: typer.Context, incomplete: str) -> list[str]:
     workspace = _workspace(context)
     if workspace is None:
         return []
-    named = [name for name in _given(context, "problem") if name in workspace.problem_names()]
+    words = _given(context, "problem") + _given(context, "evaluation")
+    named = [name for name in words if name in workspace.problem_names()]
     found = {solution for name in named or workspace.problem_names() for solution in workspace.solution_names(name)}
     return _starting(found, incomplete)
 

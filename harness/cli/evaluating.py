@@ -16,6 +16,7 @@ from harness.cli import exit_codes
 from harness.cli.options import EvaluatingOptions
 from harness.cli.printing import print_report, say
 from harness.cli.signals import end_politely
+from harness.errors import Interrupted
 from harness.model.evaluation import Evaluation
 from harness.workspace.workspace import Workspace, select_cases
 
@@ -111,7 +112,8 @@ def _evaluate_and_print(
                 for evaluation in _evaluate(session, chosen, options, progress):
                     _take(evaluation, evaluations, options)
     finally:  # also what an interrupted run has found
-        if (left := len(planned) - len(evaluations)) and sys.exc_info()[0] is not None:
+        is_interrupted = isinstance(sys.exc_info()[1], (KeyboardInterrupt, Interrupted))
+        if is_interrupted and (left := len(planned) - len(evaluations)):
             say(f"{left} of {len(planned)} solutions are left: --resume goes on")
         if evaluations and not options.json:
             print_report(report(evaluations, frozenset(kept)))

@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -146,11 +146,11 @@ def gate(
     config: ConfigName = None,
     seed: SeedOption = None,
     sanitize: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--sanitize/--no-sanitize", help="Simulator: look at every access.  [default: yes]", show_default=False
         ),
-    ] = True,
+    ] = None,
     results: ResultsFolder = None,
     quiet: QuietFlag = False,
     *,
@@ -192,7 +192,7 @@ def _opener(
     root: Path,
     results: Path,
     seed: int | None,
-    sanitizes: bool,
+    sanitize: bool | None,
     quiet: bool,
 ) -> Opener:
     """Open a session on this machine, with progress on stderr."""
@@ -203,8 +203,10 @@ def _opener(
         from harness.cli.progress import Progress
         from harness.run.session import environment_of, open_session  # torch comes in here
 
-        is_simulated = backend != "cuda" and environment_of(backend, root).backend == "sim"
-        here = config.sanitized(sanitizes and is_simulated)
+        if sanitize is None and backend != "cuda":
+            here = config.sanitized(environment_of(backend, root).backend == "sim")
+        else:
+            here = replace(config, correctness=replace(config.correctness, sanitize=bool(sanitize)))
         with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
             yield _InSession(session, progress)
 

@@ -51,7 +51,7 @@ def list_workspace(
 
 
 def check(json: JsonFlag = False) -> None:
-    """Read every file of the workspace and list all that is wrong in them. Exit code 2 where something is.
+    """Read every problem, solution and config, and list what is wrong in them. Exit code 2 where something is.
 
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """

@@ -62,15 +62,16 @@ def run(
     from harness.workspace.selection import tasks_of
     from harness.workspace.workspace import find_workspace
 
-    words = [*(what or ([problem] if problem else [])), *(solution or [])]
+    words = [*([problem] if problem else []), *(what or [])]
+    words += (solution or []) if len(words) < 2 and reference is None else []
     if not words:
         raise UsageError("which problem? 'harness run PROBLEM'; 'harness list' shows what there is")
     with contextlib.ExitStack() as stack:
         if reference is not None:
             if len(words) != 1:
                 raise UsageError(f"--reference goes with one file that holds ModelNew; not {', '.join(words)}")
-            workspace, words = stack.enter_context(workspace_of_files(reference, Path(words[0])))
-            options = replace(options, results=options.results or Path("results"))
+            workspace, words, kept = stack.enter_context(workspace_of_files(reference, Path(words[0]), Path.cwd()))
+            options = replace(options, results=options.results or kept)
         elif words[0].endswith(".py"):
             raise UsageError(f"{words[0]} is a file: name the file with Model as well, --reference ref.py")
         else:

@@ -74,6 +74,7 @@ def other_settings(evaluations: Iterable[Evaluation], config: Config, with_timin
         there = _settings(evaluation.config)
         untimed += evaluation.environment.backend == "cuda" and not evaluation.config.timing.enabled
         names = [n for n in here if (with_timing and evaluation.config.timing.enabled) or n.startswith("correctness")]
+        names = [n for n in names if n != "correctness.sanitize"]  # which a gate chooses by the backend
         differing.update((f"{n} {there[n]} there, {here[n]} here", None) for n in names if there[n] != here[n])
     remarks = [f"the run was made with other settings: {'; '.join(differing)}"] if differing else []
     return remarks + ([f"{untimed} results of the run were not timed"] if untimed and with_timing else [])

@@ -6,6 +6,7 @@ can repeat the evaluation.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import secrets
@@ -17,9 +18,9 @@ from typing import Any
 import torch
 
 from harness.model.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
-from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
-from harness.referee.tolerance import ErrorEvidence, gather_evidence, with_eager_on_all
+from harness.referee.tolerance import ErrorEvidence, gather_evidence, with_eager_among_all
 from harness.workspace.problem import Problem
 
 _EXAMINED = {"cuda": 2**24, "cpu": 2**16}
@@ -91,18 +92,19 @@ class Setting:
     def milder(
         self, tolerances: tuple[Tolerance, ...], inputs: Sequence[Any], rows: Sequence[int]
     ) -> tuple[Tolerance, ...]:
-        """Loosen the tolerances to the reference's own error on these rows of these inputs, and to eager's on all of
-        them: for fewer rows cuDNN may choose an algorithm that errs less."""
+        """Loosen the tolerances to the reference's own error on these rows of these inputs: by themselves, and as eager
+        computes them among all rows, since for fewer cuDNN may choose an algorithm that errs less."""
         if self.problem.tolerance is not None:
             return tolerances
         divided = self.oracle.rows(inputs, self.spec)
         try:
             on = divided.together(inputs, rows) if divided and rows else inputs
-            _, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision, is_last=True)
-            if self.on_gpu and on is not inputs:
-                evidence = with_eager_on_all(evidence, self.oracle, inputs, self.spec)
+            want, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision, is_last=True)
         except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
             return tolerances
+        if self.on_gpu and on is not inputs:
+            with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
+                evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
         return tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
 
     def rounded(self, answers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

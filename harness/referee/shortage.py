@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import itertools
 import random
 import re
@@ -36,6 +37,8 @@ from harness.referee.timing.references import References
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import Problem
 
+_RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+"""Frames that may yet go on: clearing one ends it."""
 _TRIES = 3
 _CLEANING_S = 1.0
 """The driver may clean up after a process for a while when that has ended already."""
@@ -84,10 +87,10 @@ def let_go(error: BaseException) -> None:
     """Free what the frames of a failure hold: inputs, models and the oracle's answers. A failure that was returned
     before it was raised also has the frames that it was returned through."""
     for cause in _causes(error):
-        for innermost, _ in traceback.walk_tb(cause.__traceback__):
-            frame: FrameType | None = innermost
+        for own, _ in traceback.walk_tb(cause.__traceback__):
+            frame: FrameType | None = own
             with contextlib.suppress(RuntimeError):  # of a frame that still runs, as all those have that called it
-                while frame is not None:
+                while frame is not None and not frame.f_code.co_flags & _RESUMABLE:
                     frame.clear()
                     frame = frame.f_back
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 
 from harness.errors import InvalidFile, UsageError
 from harness.suggest import did_you_mean
@@ -82,21 +83,20 @@ def tasks_of(
 
 
 def faults_of(workspace: Workspace) -> list[InvalidFile]:
-    """Load all that there is: what is wrong with each file of problems/, solutions/ and configs/, each fault once."""
-    faults: dict[str, InvalidFile] = {}
+    """Load every problem, solution and config: what is wrong with each."""
+    loads: list[Callable[[], object]] = [
+        partial(workspace.config, str(path)) for path in sorted((workspace.root / "configs").glob("*.yaml"))
+    ]
     for problem in workspace.problem_names():
-        _, broken = tasks_of(workspace, problem, workspace.solution_names(problem))
-        faults |= {str(one.error): one.error for one in broken}
+        loads.append(partial(workspace.problem, problem))
+        loads += [partial(workspace.solutions, problem, [name]) for name in workspace.solution_names(problem)]
+    found: list[InvalidFile] = []
+    for load in loads:
         try:
-            workspace.problem(problem)
+            load()
         except InvalidFile as error:
-            faults[str(error)] = error
-    for path in sorted((workspace.root / "configs").glob("*.yaml")):
-        try:
-            workspace.config(str(path))
-        except InvalidFile as error:
-            faults[str(error)] = error
-    return list(faults.values())
+            found.append(error)
+    return found
 
 
 def select_names(

@@ -76,6 +76,9 @@ def test_a_mistyped_name_ends_with_two_and_a_suggestion(
     [
         ([], "'harness list'"),
         (["attempt.py"], "--reference"),
+        (["plain", "--problem", "nosuch"], "'nosuch'"),
+        (["plan", "--problem", "maxpool2d"], "'plain'?"),
+        (["..", "--reference", ".."], "No such file"),
         (["new.py", "--reference", "nosuch.py"], "nosuch.py: No such file"),
         (["new.py", "other.py", "--reference", "ref.py"], "one file"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -83,6 +84,18 @@ def test_a_failure_lets_go_of_what_its_frames_hold() -> None:
         assert [one() for one in held] == [None, None]
     finally:
         gc.enable()
+
+
+def test_what_may_yet_go_on_is_left_alone() -> None:
+    def failures() -> Iterator[Exception]:
+        while True:
+            yield returned([])
+
+    going = failures()
+    with pytest.raises(KeyError) as raised:
+        raise next(going)
+    let_go(raised.value)
+    assert isinstance(next(going), KeyError)
 
 
 def fake_memory(monkeypatch: pytest.MonkeyPatch, free_gib: int) -> None:

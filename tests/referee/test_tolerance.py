@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from harness.referee.tolerance import (
     least_for,
     unit_of,
     values_around,
-    with_eager_on_all,
+    with_eager_among_all,
 )
 from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
@@ -147,12 +148,51 @@ def test_the_last_word_has_what_the_reference_errs_on_the_very_inputs(tmp_path: 
     assert not compared.passed
 
 
-def test_eager_counts_on_all_rows_beside_evidence_on_some(tmp_path: Path) -> None:
-    setting = made(tmp_path, "(x + 0.3) - x")
+ONE_SIDED = "(x + 0.3) - x"
+
+
+def test_eager_counts_among_all_rows_beside_evidence_on_some(tmp_path: Path) -> None:
+    setting = made(tmp_path, ONE_SIDED)
     inputs = setting.reference.make_inputs(7)
-    inputs[0][5] *= 2**20
-    few = gather_evidence(setting.oracle, [inputs[0][:5]], setting.spec, "float32")[1]
-    assert few[0].error < 1e-6
-    (on_all,) = with_eager_on_all(few, setting.oracle, inputs, setting.spec)
-    assert on_all.errors["eager on all"] > 1e-2
-    assert on_all.tolerance.atol > few[0].tolerance.atol
+    want, few = gather_evidence(setting.oracle, [inputs[0][3:5]], setting.spec, "float32")
+    eager = setting.oracle.native(inputs)
+    eager[0][4] += 0.01  # as another algorithm would err there
+    (found,) = with_eager_among_all(few, eager, [3, 4], want)
+    assert found.errors["eager among all"] > 100 * few[0].error
+    eager[0][4, 0] = torch.inf
+    assert with_eager_among_all(few, eager, [3, 4], want) == few
+
+
+@pytest.mark.parametrize("scale", [2.0**18, torch.inf], ids=["it errs", "it overflows"])
+def test_a_wrong_row_stays_wrong_beside_one_in_which_the_reference_errs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float
+) -> None:
+    setting = made(tmp_path, ONE_SIDED, yaml="independent_batch: true\n")
+    inputs = setting.reference.make_inputs(7)
+    tolerances = setting.tolerances
+    inputs[0][5] *= scale
+    want = setting.oracle.answer(inputs)[0].float()
+    wrong = want.clone()
+    wrong[0] += 0.007 * want[0].mean()
+    monkeypatch.setattr(type(setting), "on_gpu", True)
+    assert judge_values([want], inputs, setting, tolerances)[0].passed
+    assert not judge_values([wrong], inputs, setting, tolerances)[0].passed
+
+
+def test_evidence_is_kept_where_eager_finds_no_room_for_all_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = made(tmp_path, ONE_SIDED, yaml="independent_batch: true\n")
+    inputs = [value * 2**20 for value in setting.reference.make_inputs(7)]
+    kernel = setting.oracle.native(inputs)
+    whole, native = inputs[0].shape, setting.oracle.native
+
+    def short(given: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        if given[0].shape == whole:
+            raise torch.OutOfMemoryError
+        return native(given)
+
+    tolerances = setting.tolerances
+    monkeypatch.setattr(type(setting), "on_gpu", True)
+    monkeypatch.setattr(setting.oracle, "native", short)
+    assert judge_values(kernel, inputs, setting, tolerances)[0].passed

@@ -61,6 +61,8 @@ class Oracle:
         with blamed_on(reference, "Model can't be copied"), torch.no_grad():
             is_large = device != "cpu" and 2 * _state_bytes(model) > self._budget
             self._double = None if is_large else copy.deepcopy(model).double()
+            # As it is before any call; parameters are the model's own.
+            self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None
         self.kind: OracleKind = "float64"
         self.why_float32: str | None = None
 
@@ -116,7 +118,7 @@ class Oracle:
         if self.kind == "float64":
             try:
                 with torch.no_grad(), _strict_float32():
-                    model = self._double or self._made_double(self._device)
+                    model = self._double_on(self._device)
                     return _outputs(model(*[_double(v) for v in inputs]))
             except (torch.OutOfMemoryError, MemoryError):
                 raise
@@ -170,9 +172,12 @@ class Oracle:
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
             return _outputs(model(*inputs))
 
-    def _made_double(self, device: str) -> torch.nn.Module:
-        """The model in float64, for one call where it is large: on a GPU, making it takes milliseconds."""
-        return _copied(self._native, device, _double)
+    def _double_on(self, device: str) -> torch.nn.Module:
+        """The model in float64, made for one call where it is large: on a GPU that takes milliseconds."""
+        if self._double is None:
+            assert self._unused is not None
+            return _copied(self._unused, device, _double)
+        return self._double if device == self._device else _copied(self._double, device)
 
     def _if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """Return answer(), or None where the device's memory is too short."""
@@ -198,7 +203,7 @@ class Oracle:
         is_double = self.kind == "float64"
         given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
         try:
-            model = self._made_double("cpu") if is_double else _copied(self._native, "cpu")
+            model = self._double_on("cpu") if is_double else _copied(self._native, "cpu")
             with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
                 returned = model(*map(_double, given) if is_double else given)
             return _outputs(returned)

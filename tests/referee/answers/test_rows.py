@@ -144,18 +144,31 @@ def test_a_host_without_room_is_a_shortage(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "init", ["self.w = nn.LSTM(4, 2, batch_first=True)", "self.w = nn.Sequential(nn.Linear(4, 2))"]
+    ("init", "forward"),
+    [
+        ("self.w = nn.LSTM(4, 2, batch_first=True)", "return self.w(x)[0]"),
+        ("self.w = nn.Sequential(nn.Linear(4, 2))", "return self.w(x)"),
+        (
+            "self.w, self.kept = nn.Linear(4, 2), None",
+            "if self.kept is None:\n    self.kept = torch.ones(4, 1, dtype=x.dtype)\nreturn self.w(x) + x @ self.kept",
+        ),
+    ],
+    ids=["recurrent", "nested", "what a call keeps"],
 )
-def test_a_model_made_double_for_a_call_answers_like_one_that_is_kept(tmp_path: Path, init: str) -> None:
-    forward = "y = self.w(x)\nreturn y[0] if isinstance(y, tuple) else y"
+def test_a_model_made_double_for_a_call_answers_like_one_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, init: str, forward: str
+) -> None:
     made = setting(tmp_path, forward, ONE, init=init, yaml="")
-    inputs = made.reference.make_inputs(3)
-    (want,) = made.oracle.answer(inputs)
-    made.oracle._double = None
-    (got,) = made.oracle.answer(inputs)
-    assert got.dtype is torch.float64
+    model, inputs = made.reference.construct(5), made.reference.make_inputs(3)
+    (want,) = Oracle(made.reference, model, False, "cpu").answer(inputs)
+    monkeypatch.setattr(oracle_module, "piece_bytes", lambda device: 0)
+    large = Oracle(made.reference, model, False, "cuda")
+    large._device = "cpu"  # there is no other here
+    large.native(inputs)
+    (got,) = large.answer(inputs)
+    assert (large.kind, got.dtype) == ("float64", torch.float64)
     torch.testing.assert_close(got, want)
-    assert {tensor.dtype for tensor in made.model.parameters()} == {torch.float32}
+    assert {tensor.dtype for tensor in model.parameters()} == {torch.float32}
 
 
 def test_tied_parameters_stay_tied_in_a_copy() -> None:
