@@ -63,7 +63,6 @@ def run(
     from harness.workspace.workspace import find_workspace
 
     words = [*([problem] if problem else []), *(what or [])]
-    words += (solution or []) if len(words) < 2 and reference is None else []
     if not words:
         raise UsageError("which problem? 'harness run PROBLEM'; 'harness list' shows what there is")
     with contextlib.ExitStack() as stack:
@@ -76,11 +75,8 @@ def run(
             raise UsageError(f"{words[0]} is a file: name the file with Model as well, --reference ref.py")
         else:
             workspace = find_workspace(Path.cwd())
-        name, *named = words
-        workspace.problem(name)
-        if named or not workspace.solution_names(name):
-            workspace.solutions(name, named)
-        tasks, broken = tasks_of(workspace, name, named or workspace.solution_names(name), options.case or [])
+        named = words[1:] + (solution or [] if reference is None else [])
+        tasks, broken = tasks_of(workspace, words[0], named, options.case or [])
 
         def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
             from harness.reports import run_report

@@ -74,7 +74,6 @@ def other_settings(evaluations: Iterable[Evaluation], config: Config, with_timin
         there = _settings(evaluation.config)
         untimed += evaluation.environment.backend == "cuda" and not evaluation.config.timing.enabled
         names = [n for n in here if (with_timing and evaluation.config.timing.enabled) or n.startswith("correctness")]
-        names = [n for n in names if n != "correctness.sanitize"]  # which a gate chooses by the backend
         differing.update((f"{n} {there[n]} there, {here[n]} here", None) for n in names if there[n] != here[n])
     remarks = [f"the run was made with other settings: {'; '.join(differing)}"] if differing else []
     return remarks + ([f"{untimed} results of the run were not timed"] if untimed and with_timing else [])
@@ -96,11 +95,13 @@ def _add(found: Evaluations, evaluations: Iterable[Evaluation]) -> None:
 
 
 def _settings(config: Config) -> dict[str, object]:
-    """Settings by name. Where another case or other baselines were timed no speed is compared, so they are left out."""
+    """Settings by name. Left out: what a gate chooses by the backend, and, since no speed is compared where another
+    case or other baselines were timed, these."""
     timing = {
         name: value for name, value in vars(config.timing).items() if name not in ("enabled", "case", "baselines")
     }
-    parts = {"correctness": vars(config.correctness), "timing": timing}
+    correctness = {name: value for name, value in vars(config.correctness).items() if name != "sanitize"}
+    parts = {"correctness": correctness, "timing": timing}
     return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
 

@@ -37,8 +37,8 @@ def select_tasks(
 ) -> list[Task]:
     """Select like find_tasks(). Raises: also InvalidFile where a file breaks its rules."""
     tasks, broken = find_tasks(workspace, problems, solutions, cases)
-    for one in broken:
-        raise one.error
+    if broken:
+        raise broken[0].error
     return tasks
 
 
@@ -64,19 +64,24 @@ def find_tasks(
 
 
 def tasks_of(
-    workspace: Workspace, problem: str, solutions: Sequence[str], cases: Sequence[str] = ()
+    workspace: Workspace, problem: str, solutions: Sequence[str] = (), cases: Sequence[str] = ()
 ) -> tuple[list[Task], list[Broken]]:
-    """The named solutions of a problem, and those of them that are broken. Raises: UsageError for an unknown case."""
+    """The named solutions of a problem, all of them where none is named, and those of them that are broken.
+
+    Raises: UsageError for an unknown name or case, and where there is no solution.
+    """
     try:
         loaded = workspace.problem(problem)
     except InvalidFile as error:
-        return [], [Broken(problem, solution, error) for solution in solutions]
+        if names := solutions or workspace.solution_names(problem):
+            return [], [Broken(problem, name, error) for name in names]
+        raise
     selected = tuple(select_cases(loaded, cases))
     tasks: list[Task] = []
     broken: list[Broken] = []
-    for name in solutions:
+    for name in workspace.choose_solutions(problem, solutions):
         try:
-            tasks += [Task(loaded, one, selected) for one in workspace.solutions(problem, [name])]
+            tasks.append(Task(loaded, workspace.solution(problem, name), selected))
         except InvalidFile as error:
             broken.append(Broken(problem, name, error))
     return tasks, broken
@@ -89,7 +94,7 @@ def faults_of(workspace: Workspace) -> list[InvalidFile]:
     ]
     for problem in workspace.problem_names():
         loads.append(partial(workspace.problem, problem))
-        loads += [partial(workspace.solutions, problem, [name]) for name in workspace.solution_names(problem)]
+        loads += [partial(workspace.solution, problem, name) for name in workspace.solution_names(problem)]
     found: list[InvalidFile] = []
     for load in loads:
         try:

@@ -39,6 +39,14 @@ class Workspace:
         return _folders_with(self.root / "solutions" / problem, "solution.py")
 
     def solutions(self, problem: str, names: Sequence[str] = ()) -> list[Solution]:
+        """Load what choose_solutions() chooses. Raises: like it; InvalidFile for a broken solution."""
+        return [self.solution(problem, name) for name in self.choose_solutions(problem, names)]
+
+    def solution(self, problem: str, name: str) -> Solution:
+        """Load a solution that there is. Raises: InvalidFile for a broken one."""
+        return load_solution(self.root / "solutions" / problem / name)
+
+    def choose_solutions(self, problem: str, names: Sequence[str] = ()) -> list[str]:
         """The named solutions of a problem, all of them where none is named; each once.
 
         Raises: UsageError where a name is unknown or there is no solution at all.
@@ -52,7 +60,7 @@ class Workspace:
                 f"no solution of '{problem}': put ModelNew into {folder}/<name>/solution.py, or start with "
                 f"'harness new solution {problem} first'"
             )
-        return [load_solution(folder / name) for name in dict.fromkeys(names or known)]
+        return list(dict.fromkeys(names or known))
 
     def config(self, name: str | None) -> Config:
         """The config of a name in configs/ or of a file's path; the defaults for None.

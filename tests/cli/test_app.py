@@ -77,6 +77,8 @@ def test_a_mistyped_name_ends_with_two_and_a_suggestion(
         ([], "'harness list'"),
         (["attempt.py"], "--reference"),
         (["plain", "--problem", "nosuch"], "'nosuch'"),
+        (["--solution", "plain"], "which problem?"),
+        (["maxpool2d", "plain", "--solution", "plan"], "'plain'?"),
         (["plan", "--problem", "maxpool2d"], "'plain'?"),
         (["..", "--reference", ".."], "No such file"),
         (["new.py", "--reference", "nosuch.py"], "nosuch.py: No such file"),

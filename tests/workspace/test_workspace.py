@@ -13,6 +13,8 @@ from harness.errors import InvalidFile, UsageError
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.suggest import did_you_mean
+from harness.workspace import workspace as workspace_module
+from harness.workspace.selection import select_tasks
 from harness.workspace.solution import SolutionFile
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
 from tests.wording import tells
@@ -256,3 +258,23 @@ def test_a_mistyped_case_gets_a_suggestion(workspace: Workspace) -> None:
 )
 def test_the_nearest_word_is_suggested(word: str, valid: list[str], words: str) -> None:
     assert did_you_mean(word, valid) == words
+
+
+def test_a_folder_of_solutions_is_read_as_often_whether_it_holds_few_or_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listings(count: int) -> int:
+        root = tmp_path / str(count)
+        (root / "problems/relu").mkdir(parents=True)
+        (root / "problems/relu/problem.py").write_text(SOURCE)
+        for number in range(count):
+            (root / f"solutions/relu/s{number}").mkdir(parents=True)
+            (root / f"solutions/relu/s{number}/solution.py").write_text("class ModelNew: ...")
+        listed: list[object] = []
+        real = workspace_module._folders_with
+        with monkeypatch.context() as patched:
+            patched.setattr(workspace_module, "_folders_with", lambda *given: listed.append(given) or real(*given))
+            assert len(select_tasks(Workspace(root))) == count
+        return len(listed)
+
+    assert listings(2) == listings(9)
