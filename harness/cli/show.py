@@ -50,7 +50,7 @@ def show(
     if json + statistics + source + log > 1:
         raise UsageError("--json, --statistics, --source and --log are four answers: ask for one")
     with open_store(results) as index:
-        is_problem = solution is not None or any(entry.problem == evaluation for entry in index.entries())
+        is_problem = solution is not None or bool(index.entries(problem=evaluation))
         name = chosen_entries(index, evaluation, solution)[-1].id if is_problem else evaluation
         found = index.evaluation(name)
     if json:
