@@ -95,11 +95,15 @@ def gather_evidence(
     native = oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
     want = oracle.answer_anywhere(inputs, spec)
     units = [unit_of(one) for one in want]
+    again = _distances(oracle.native(copied(inputs)), native, units)
     errors: list[dict[str, float]] = [{} for _ in want]
-    for name, outputs in chain([("eager", native)], oracle.reformulations(inputs)):
-        for found, got, right, unit in zip(errors, outputs, want, units, strict=True):
-            if not unit.is_exact:
-                found[name] = distance(got, right, unit)
+    ways = chain([("eager", native)], oracle.reformulations(inputs))
+    del native  # of large outputs no more are alive at once than must be
+    for name, outputs in ways:
+        for found, error in zip(errors, _distances(outputs, want, units), strict=True):
+            if error is not None:
+                found[name] = error
+        del outputs
     evidence = tuple(
         ErrorEvidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
         for unit, dtype, found in zip(units, spec.dtypes, errors, strict=True)
@@ -112,7 +116,11 @@ def gather_evidence(
             "the reference gives NaN or infinity where its float64 oracle doesn't, or the other way round: nothing "
             "can be compared there"
         )
-    _require_the_same_again(native, oracle.native(copied(inputs)), evidence)
+    if any(error is not None and error > one.forgiven for error, one in zip(again, evidence, strict=True)):
+        raise InvalidProblem(
+            "the reference gives different outputs for the same inputs, so that no answer is the right one: it "
+            "keeps state from call to call, or draws random numbers; make what it keeps or draws an input"
+        )
     return want, evidence
 
 
@@ -131,16 +139,12 @@ def with_eager_among_all(
     return tuple(found)
 
 
-def _require_the_same_again(
-    native: Sequence[torch.Tensor], again: Sequence[torch.Tensor], evidence: Sequence[ErrorEvidence]
-) -> None:
-    """Require that two calls on equal inputs differ by less than a wrong element does. Raises: InvalidProblem."""
-    for one, other, found in zip(native, again, evidence, strict=True):
-        if not found.unit.is_exact and distance(other, one, found.unit) > found.forgiven:
-            raise InvalidProblem(
-                "the reference gives different outputs for the same inputs, so that no answer is the right one: it "
-                "keeps state from call to call, or draws random numbers; make what it keeps or draws an input"
-            )
+def _distances(
+    got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], units: Sequence[Tolerance]
+) -> list[float | None]:
+    """The distance of each output; None where equality is wanted."""
+    parts = zip(got, want, units, strict=True)
+    return [None if unit.is_exact else distance(one, right, unit) for one, right, unit in parts]
 
 
 def unit_of(want: torch.Tensor) -> Tolerance:

@@ -125,8 +125,7 @@ class Oracle:
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 self.kind = "float32"
                 self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
-        with _strict_float32():
-            return self._run(self._native, inputs)
+        return self._strictly(inputs)
 
     def native(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """Run the reference in its own precision, under the flags that all arms have."""
@@ -139,9 +138,7 @@ class Oracle:
         if not self._reference.on_gpu:
             yield from self._as_on_a_gpu(inputs)
             return
-        with _strict_float32():
-            strict = self._run(self._native, copied(inputs))
-        yield "strict float32", strict
+        yield "strict float32", self._strictly(copied(inputs))
         if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
             with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
@@ -167,6 +164,10 @@ class Oracle:
         if self._is_claimed:
             return claimed_rows(inputs, spec)
         return self._found if self._found and self._found.fit(inputs) else None
+
+    def _strictly(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        with _strict_float32():
+            return self._run(self._native, inputs)
 
     def _run(self, model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
