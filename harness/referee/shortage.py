@@ -27,9 +27,9 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import piece_bytes
 from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.slots import Capacity
-from harness.referee.inputs.draws import draw_variants
-from harness.referee.judgement import judge_values
+from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.memory import need_of, too_little
 from harness.referee.setting import prepare_setting
 from harness.referee.timing.baselines import references_of
@@ -40,6 +40,8 @@ from harness.workspace.problem import Problem
 _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 """Frames that may yet go on: clearing one ends it."""
 _TRIES = 3
+_TURNS = 2
+"""What torch's allocator keeps of one call may not do for the next."""
 _CLEANING_S = 1.0
 """The driver may clean up after a process for a while when that has ended already."""
 
@@ -125,9 +127,10 @@ def _repeat(attempt: Attempt, workers: Workers) -> None:
         references.make_ready(setting, arms, attempt.config, lambda what: None)
         if references.remarks:
             raise MemoryError(references.remarks[0])
-        inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
-        judge_values(buffers.outputs(), inputs, setting)
-        del inputs
+        case = CaseTurns(setting, buffers, started[first], attempt.config)
+        for number in range(_TURNS):
+            taken = case.take(case.worker, case.lay([Drawn(setting.seed("inputs", number))] * buffers.slots))
+            case.judge(taken, 0, "complete")
         draw_variants(setting, itertools.count(), random.Random(attempt.seed))
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from harness.model.verdict import Verdict
+from harness.referee.buffers.slots import can_keep_outputs
 from harness.referee.memory import Need, need_of, require_memory
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.answers.test_reference import problem
@@ -81,3 +84,19 @@ def test_two_fifths_of_a_gpu_are_little_enough() -> None:
     """Inputs and outputs alone, in equal parts: what takes most beside the call itself."""
     half = int(0.2 * 24 * GIB)
     assert Need(half, 0, half, 2 * half).least_bytes(GIB // 2) <= 24 * GIB
+
+
+@pytest.mark.parametrize(
+    ("output_mib", "call_gib", "can"), [(16, 8, True), (16, 17, False), (6000, 8, False), (8000, 4, False)]
+)
+def test_outputs_are_kept_where_two_calls_have_room(
+    monkeypatch: pytest.MonkeyPatch, output_mib: int, call_gib: int, can: bool
+) -> None:
+    """A small output in a block of gigabytes keeps torch's allocator from using that again."""
+    fake_memory(monkeypatch, free_gib=23)
+    setting: Any = SimpleNamespace(
+        reference=SimpleNamespace(on_gpu=True),
+        spec=SimpleNamespace(nbytes=output_mib * 2**20),
+        call_bytes=call_gib * GIB,
+    )
+    assert can_keep_outputs(setting) is can

@@ -14,18 +14,25 @@ import pytest
 import torch
 
 from harness.builder.build import BuildOutcome
+from harness.builder.workers import Workers
+from harness.devices.choice import open_host
 from harness.errors import MachineError
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
+from harness.referee import shortage
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.buffers.case_turns import CaseTurns
+from harness.referee.buffers.turns import Taken
 from harness.referee.job import make_job
 from harness.referee.shortage import is_shortage, let_go
+from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment
+from tests.referee.answers.test_reference import problem
 from tests.workspace.test_problem import SOURCE
 
 
@@ -96,6 +103,24 @@ def test_what_may_yet_go_on_is_left_alone() -> None:
         raise next(going)
     let_go(raised.value)
     assert isinstance(next(going), KeyError)
+
+
+@pytest.mark.sim
+def test_in_its_place_the_reference_takes_a_solutions_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What torch's allocator keeps of a call may not do for the next."""
+    turns: list[tuple[int, bool]] = []
+    take = CaseTurns.take
+
+    def recorded(case: CaseTurns, worker: Any, laid: Any) -> Taken:
+        taken = take(case, worker, laid)
+        turns.append((len(taken.asked.calls), taken.asked.keeps_outputs))
+        return taken
+
+    monkeypatch.setattr(CaseTurns, "take", recorded)
+    made = problem(tmp_path, "return torch.relu(x)", yaml="")
+    with Workers(open_host("sim", cache_folder(), lambda what: None), tmp_path / "cache") as workers:
+        shortage._repeat(shortage.Attempt(made, "full", 1, Config(), is_timed=False), workers)
+    assert turns == [(2, True), (2, True)]
 
 
 def fake_memory(monkeypatch: pytest.MonkeyPatch, free_gib: int) -> None:

@@ -30,7 +30,9 @@ _WORKSPACE_BYTES = 3 * 2**30
 _KEPT_SHARE = 0.05
 """Outputs up to this share of the device's memory can be kept alive beside the next call's ..."""
 _KEPT_SHARE_OF_FREE = 0.2
-"""... if they take no more of what the buffers leave."""
+"""... if they take no more of what the buffers leave ..."""
+_CALLS_SIDE_BY_SIDE = 2
+"""... which has room for so many calls."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,15 @@ def tensor_bytes(values: Sequence[Any]) -> int:
 
 
 def can_keep_outputs(setting: Setting) -> bool:
-    """Say whether a call's outputs can be kept alive beside the next call's, in the memory that the buffers leave."""
+    """Say whether a call's outputs can be kept alive beside the next call's, in the memory that the buffers leave.
+
+    A small output may lie in a block of gigabytes that torch's allocator would use again otherwise, so that the next
+    call takes another."""
     if not setting.reference.on_gpu:
         return True
     free, total = torch.cuda.mem_get_info()
-    return setting.spec.nbytes <= min(total * _KEPT_SHARE, free * _KEPT_SHARE_OF_FREE)
+    is_small = setting.spec.nbytes <= min(total * _KEPT_SHARE, free * _KEPT_SHARE_OF_FREE)
+    return is_small and _CALLS_SIDE_BY_SIDE * setting.call_bytes <= free
 
 
 def drawn_lengths(most: int, rng: random.Random) -> Iterator[int]:
