@@ -13,6 +13,7 @@ from harness.builder.build import BuildOutcome, CompilerRefused, first_line
 from harness.builder.nvcc_check import Opinion, Opinions
 from harness.model.build import ExtensionBuild, KernelResources
 from harness.model.evaluation import Evaluation
+from harness.model.own_lines import in_own_lines
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 
@@ -35,7 +36,8 @@ def of_evaluation(evaluation: Evaluation, built: BuildOutcome, opinions: Opinion
     """A simulated evaluation, with what nvcc has said meanwhile."""
     refusal = _refusal(built, opinions)
     if refusal is not None and evaluation.verdict not in _STAND:
-        evaluation = replace(evaluation, verdict=refusal.verdict, failure=refusal.failure)
+        failure = in_own_lines(refusal.failure, evaluation.solution.files)
+        evaluation = replace(evaluation, verdict=refusal.verdict, failure=failure)
     return with_remarks(replace(evaluation, builds=_with_opinions(evaluation.builds, opinions)), opinions)
 
 

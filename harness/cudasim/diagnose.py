@@ -41,7 +41,13 @@ _TORCH_CUDA = re.compile(r"\b(at|c10|torch)::(cuda|native)\b")
 # In C++ a solution's own functions may well be called cuda_forward().
 _CUDA_NAME_IN_CPP = re.compile(r"(cuda[A-Z]|cu[A-Z]|CU[A-Z]*_|cu(blas|dnn|fft|rand|sparse|solver)[A-Z])\w*")
 _MISSING_HEADER = re.compile(r"^(?P<header>\S+): No such file or directory")
-_SURELY_WRONG = re.compile(r"assignment of read-only |.*of non-class type ‘(const )?(float|double|int|bool)’")
+_SURELY_WRONG = re.compile(
+    r"assignment of read-only |.*of non-class type ‘(const )?(float|double|int|bool)’"
+    r"|‘(const )?struct (u?(char|short|int|long|longlong)|float|double)[1-4]’ has no member"
+)
+# A statement of ours can't be why the one above it isn't ended.
+_NOT_ENDED = re.compile(r"expected (‘,’ or )?‘;’ before ‘(sim_sync|atomic)\w+’")
+_STATEMENT = re.compile(r"\s*(__sync|atomic)\w+\s*\(")
 # Taken out of the language with CUDA 13 or long before, or misspelt; nvcc doesn't know them either.
 _GONE_FROM_CUDA = re.compile(
     r"__shfl(_up|_down|_xor)?|__any|__all|__ballot|cudaThreadSynchronize|cudaBindTexture\w*|__syncthread"
@@ -205,6 +211,8 @@ def _is_theirs(error: _CompilerError) -> bool:
     if error.is_nobody_s:
         return False
     if _SHARED_LIMIT in error.message or _AMBIGUOUS.match(error.message) or _SURELY_WRONG.match(error.message):
+        return True
+    if _NOT_ENDED.match(error.message) and _STATEMENT.match(error.code):
         return True
     if _is_about_torch_cuda(error):
         return False

@@ -15,15 +15,16 @@ _ERROR = re.compile(
     r"(?:(?:fatal )?error:? )?(?P<text>.+)$"
 )
 _TRACEBACK = re.compile(r'^[ \t]{0,80}File "(?P<file>[^"\n]{1,4096})", line (?P<line>[0-9]{1,7})\b', re.MULTILINE)
-_QUOTE = re.compile(r"\s{0,9}[0-9]{1,7} \|")
-_KERNEL = re.compile(r"\bin (?P<kernel>[A-Za-z_]\w{0,500})(?:<[^\n]{0,500}?>)? at line [0-9]")
+_KERNEL = re.compile(
+    r"\bin (?P<kernel>[A-Za-z_]\w{0,500})(?:<[^\n]{0,500}?>)? at "
+    r"(?:line [0-9]|(?P<file>[\w./+-]{1,200}):(?P<line>[0-9]{1,7}))"
+)
 
 
 def places_of(evaluation: Evaluation) -> tuple[Location, ...]:
     """One place at least: each compiler error, the line at which a kernel faulted, the last one of a traceback, or 1.
 
-    Compilers name lines of a file that torch generates from the strings in solution.py; the line of source that they
-    quote is looked up in the solution's files.
+    A record names the solution's own lines where they are known (model.own_lines).
     """
     folder = f"solutions/{evaluation.problem.name}/{evaluation.solution.name}"
     files = evaluation.solution.files
@@ -39,33 +40,14 @@ def first_line(problem: str, solution: str) -> tuple[Location, ...]:
 
 def _of_compiler(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
     """The first few errors, each once."""
-    lines, quotable = text.splitlines(), _quotable(files)
     by_base = {name.rsplit("/", 1)[-1]: name for name in reversed(files)}
     found: dict[tuple[str, int, str], None] = {}
-    for number, line in enumerate(lines):
-        if match := _ERROR.match(line):
-            base = match["file"].rsplit("/", 1)[-1]
-            own = by_base.get(base)
-            place = (own, _clamped(match["nvcc"] or match["line"], files[own])) if own else None
-            if place := place or quotable.get(_quoted(lines[number + 1 : number + 2])):
-                found[(*place, f"{base}: {match['text']}")] = None
+    for match in filter(None, map(_ERROR.match, text.splitlines())):
+        if own := by_base.get(match["file"].rsplit("/", 1)[-1]):
+            found[own, _clamped(match["nvcc"] or match["line"], files[own]), match["text"]] = None
         if len(found) == _MOST_PLACES:
             break
     return list(found)
-
-
-def _quoted(lines: list[str]) -> str:
-    """The line of source that a compiler quotes: '    5 |   foo();', or as it stands."""
-    return re.sub(r"^\s*[0-9]+ \|", "", lines[0]).strip() if lines else ""
-
-
-def _quotable(files: dict[str, str]) -> dict[str, tuple[str, int]]:
-    """Lines of the sources with their places; those that stand twice, or are blank, are left out."""
-    found: dict[str, tuple[str, int] | None] = {"": None}
-    for name, source in files.items():
-        for number, line in enumerate(source.splitlines(), 1):
-            found[line.strip()] = None if line.strip() in found else (name, number)
-    return {line: place for line, place in found.items() if place}
 
 
 def _clamped(number: str, source: str) -> int:
@@ -82,13 +64,11 @@ def _of_traceback(text: str, files: dict[str, str]) -> list[tuple[str, int, str]
 
 
 def _of_kernel(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
-    """The line that the simulator quotes of the kernel that it names, else the kernel's definition."""
+    """The line that is named of the first kernel, else the kernel's definition."""
     if not (match := _KERNEL.search(text)):
         return []
-    quotable = _quotable(files)
-    for line in filter(_QUOTE.match, text.splitlines()):
-        if place := quotable.get(_quoted([line])):
-            return [(*place, "")]
+    if match["file"] in files:
+        return [(match["file"], _clamped(match["line"], files[match["file"]]), "")]
     definition = re.compile(rf"\b{match['kernel']}\s*\(")
     for name, source in files.items():
         lines = source.splitlines()

@@ -17,6 +17,7 @@ from harness.errors import HarnessError, Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, SolutionRef, SpeedOfLight
+from harness.model.own_lines import in_own_lines
 from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
@@ -115,7 +116,7 @@ def _recorded(
         seed=job.seed,
         verdict=verdict,
         weights=found.weights,
-        failure=failure,
+        failure=failure and in_own_lines(failure, job.solution_ref.files),
         builds=built.builds,
         checks=tuple(found.checks),
         tolerances=tuple(one for derived in found.tolerances.values() for one in derived),

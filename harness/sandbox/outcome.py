@@ -117,13 +117,23 @@ _KNOWN_CAUSES = (
         "a worker's user has no entry in the user database: take getpass.getuser(), or do without",
     ),
     (
+        r"values \(.*got -?nan, want (?!-?nan)",
+        "NaN also stands where nothing was written, since outputs are filled with it before each call: look for "
+        "elements that no thread writes, then for 0/0, inf - inf and reads of memory that nothing wrote "
+        "(--sanitize on the simulator sees these)",
+    ),
+    (
+        r"expected a \";\"|expected ['‘].*['’] before",
+        "a statement before the line named may lack its semicolon or bracket",
+    ),
+    (
         r"defines no class 'ModelNew'",
         "name the module's class ModelNew",
     ),
 )
 
 _BY_VERDICT = {
-    Verdict.COMPILE_ERROR: "mend the compiler's errors above; the whole log is at the path named",
+    Verdict.COMPILE_ERROR: "mend the first of the compiler's errors above; the others may follow from it",
     Verdict.LOAD_ERROR: "mend the exception: importing solution.py and ModelNew(*init_inputs) must work",
     Verdict.RUNTIME_ERROR: "mend the exception; where a launch failed, check cudaGetLastError() right after it",
     Verdict.MEMORY_ERROR: "check every index against its bounds; run compute-sanitizer",
@@ -134,7 +144,8 @@ _BY_VERDICT = {
     Verdict.WRONG_OUTPUT_TYPE: "return what the reference's forward() returns",
     Verdict.WRONG_SHAPE: "check the formula of the output's size against the reference's",
     Verdict.WRONG_DTYPE: "return the dtype that the reference returns",
-    Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling",
+    Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling. "
+    "'harness run … --backend sim --sanitize' looks at every access: races, bounds, what nothing wrote",
     Verdict.NONDETERMINISTIC: "look for races: a missing barrier, or a read of memory that nothing wrote",
     Verdict.CHEATING: "'harness explain CHECK' tells what was observed and how an honest solution avoids it; a false "
     "alarm is our bug: report it with the record",

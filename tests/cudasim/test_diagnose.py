@@ -46,6 +46,21 @@ def test_errors_that_nvcc_would_see_too(message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "code", "kind"),
+    [
+        ("expected ‘,’ or ‘;’ before ‘sim_syncthreads’", "    __syncthreads();", "compile_error"),
+        ("expected ‘;’ before ‘atomicAdd’", "atomicAdd(y, 1);", "compile_error"),
+        ("expected ‘;’ before ‘atomicAdd’", "MACRO atomicAdd(y, 1);", "unsupported"),
+        ("expected ‘;’ before ‘__nv_hint’", "__nv_hint(y);", "unsupported"),
+        ("‘const struct float4’ has no member named ‘q’", "v.q;", "compile_error"),
+        ("‘struct cudaDeviceProp’ has no member named ‘new_one’", "p.new_one;", "unsupported"),
+    ],
+)
+def test_a_statement_that_is_not_ended_is_the_solutions(message: str, code: str, kind: str) -> None:
+    assert diagnose_build_log(device_error(message, code)).kind == kind
+
+
+@pytest.mark.parametrize(
     ("message", "code"),
     [
         ("‘__nv_something’ was not declared in this scope", "__nv_something(x);"),

@@ -1,0 +1,84 @@
+"""Own lines: what compilers and the simulator say of a file that torch makes, said of the solution's own file.
+
+torch writes the strings of solution.py into cuda.cu and main.cpp. A compiler quotes the line of source that it means,
+and the simulator the line of a kernel: the same line in the solution's files is the place to look at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.model.evaluation import Failure
+
+# The text is a stranger's: numbers have few digits, and no pattern can look at a line again and again.
+_ERROR = re.compile(
+    r"(?P<place>(?P<file>[\w.+-]{1,100})(?:\((?P<nvcc>[0-9]{1,7})\)|:(?P<line>[0-9]{1,7})(?::[0-9]{1,7})?)): "
+)
+_QUOTE = re.compile(r"\s{0,9}([0-9]{1,7}) \| ?(.*)")
+_AT_LINE = re.compile(r"\bat line ([0-9]{1,7})\b")
+_MOST_ERRORS = 8
+_QUOTES = ('"""', "'''")
+_ABOVE = {"main.cpp": 1}
+"""The lines that torch writes above the first string; three above CUDA."""
+
+Place = tuple[str, int]
+"""A file of the solution and a line, from 1."""
+
+
+def in_own_lines(failure: Failure, files: Mapping[str, str]) -> Failure:
+    """Name the solution's own lines where the failure's words quote them; other words stay."""
+    own = _OwnLines(files)
+    lines = (failure.details or "").split("\n")
+    named: dict[str, Place] = {}
+    for number, line in enumerate(lines):
+        if (match := _ERROR.match(line)) and match["file"] not in own.names and len(named) < _MOST_ERRORS:
+            quoted = re.sub(r"^\s{0,9}[0-9]{1,7} \|", "", "".join(lines[number + 1 : number + 2]))
+            if place := own.place(quoted, int(match["nvcc"] or match["line"]), _ABOVE.get(match["file"], 3)):
+                named[match["place"]] = place
+    quotes = [(int(match[1]), match[2]) for line in lines if (match := _QUOTE.fullmatch(line))]
+    places = {number: place for number, text in quotes if (place := own.place(text, number))}
+
+    def at_own_line(match: re.Match[str]) -> str:
+        place = places.get(int(match[1])) or _shifted(int(match[1]), places, files)
+        return f"at {place[0]}:{place[1]}" if place else match[0]
+
+    def said(text: str) -> str:
+        for generated, (file, line) in named.items():
+            text = text.replace(f"{generated}: ", f"{file}:{line}: ")
+        return _AT_LINE.sub(at_own_line, text)
+
+    def quoted_anew(line: str) -> str:
+        match = _QUOTE.fullmatch(line)
+        place = places.get(int(match[1])) if match else None
+        return f"{place[1]:>{len(match[1]) + line.index(match[1])}} | {match[2]}" if match and place else line
+
+    details = None if failure.details is None else "\n".join(quoted_anew(said(line)) for line in lines)
+    return replace(failure, reason=said(failure.reason), details=details)
+
+
+class _OwnLines:
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.names = {name.rsplit("/", 1)[-1] for name in files}
+        self._known: dict[str, list[tuple[Place, int]]] = {}
+        for name, source in files.items():
+            start = 0
+            for number, line in enumerate(source.splitlines(), 1):
+                self._known.setdefault(line.strip(), []).append(((name, number), number - start))
+                start = number - 1 if any(mark in line for mark in _QUOTES) else start
+
+    def place(self, text: str, number: int, above: int = 3) -> Place | None:
+        """The line with this text; of several the one that is as far from the start of its string as `number` says,
+        with `above` lines before the string."""
+        found = self._known.get(text.strip(), []) if text.strip() else []
+        return min(found, key=lambda one: abs(one[1] + above - number))[0] if found else None
+
+
+def _shifted(number: int, places: Mapping[int, Place], files: Mapping[str, str]) -> Place | None:
+    """The place of a line that isn't quoted, where those that are stand in one file, as far below as each other."""
+    shifts = {(file, line - quoted) for quoted, (file, line) in places.items()}
+    if len(shifts) != 1:
+        return None
+    ((file, shift),) = shifts
+    return (file, number + shift) if 1 <= number + shift <= len(files[file].splitlines()) else None

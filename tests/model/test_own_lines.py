@@ -1,0 +1,86 @@
+"""From what compilers and the simulator say of a generated file to the solution's own lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.evaluation import Failure
+from harness.model.own_lines import in_own_lines
+
+SOURCE = '''import torch
+CUDA = """
+#include <torch/extension.h>
+__global__ void scale(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x
+    __syncthreads();
+    if (i < n) y[i] = x[i];
+    __syncthreads();
+    y[0] = C_out;
+}
+"""
+CPP = """
+void f();
+}
+"""
+'''
+
+
+def said(reason: str, details: str | None = None, **files: str) -> tuple[str, str | None]:
+    sources = {"solution.py": SOURCE, **{name.replace("_cu", ".cu"): text for name, text in files.items()}}
+    found = in_own_lines(Failure(reason, "mend it", details=details), sources)
+    assert found.next_step == "mend it"
+    return found.reason, found.details
+
+
+def test_the_line_that_nvcc_quotes() -> None:
+    error = 'cuda.cu(11): error: identifier "C_out" is undefined'
+    reason, details = said(f"it doesn't compile: {error}", f"{error}\n      y[0] = C_out;\n             ^")
+    assert reason == 'it doesn\'t compile: solution.py:9: error: identifier "C_out" is undefined'
+    assert details == 'solution.py:9: error: identifier "C_out" is undefined\n      y[0] = C_out;\n             ^'
+
+
+def test_the_line_that_gcc_quotes() -> None:
+    details = "main.cpp:8:10: error: expected ';'\n    8 |     if (i < n) y[i] = x[i];\n      |    ^~"
+    assert said("x", details)[1] == (
+        "solution.py:7: error: expected ';'\n    7 |     if (i < n) y[i] = x[i];\n      |    ^~"
+    )
+
+
+@pytest.mark.parametrize(("number", "own"), [(5, 6), (8, 6), (10, 8), (11, 8)])
+def test_of_lines_that_read_alike_the_nearest_counts(number: int, own: int) -> None:
+    """torch writes a few lines above the string."""
+    assert said("x", f"cuda.cu({number}): error: a\n  __syncthreads();")[1] == (
+        f"solution.py:{own}: error: a\n  __syncthreads();"
+    )
+
+
+def test_a_kernels_line_and_those_beside_it() -> None:
+    reason = "shared-race in scale at line 6, block [0, 0, 0]: another thread reads it at line 3 (2 times)"
+    assert said(reason, "    6 | if (i < n) y[i] = x[i];\nalso seen:\nx at line 99") == (
+        "shared-race in scale at solution.py:7, block [0, 0, 0]: another thread reads it at solution.py:4 (2 times)",
+        "    7 | if (i < n) y[i] = x[i];\nalso seen:\nx at line 99",
+    )
+
+
+def test_lines_of_two_strings_are_not_reckoned_from_each_other() -> None:
+    details = "    6 | if (i < n) y[i] = x[i];\n    2 | void f();"
+    assert said("at line 5", details) == ("at line 5", "    7 | if (i < n) y[i] = x[i];\n   13 | void f();")
+
+
+@pytest.mark.parametrize(
+    ("reason", "details"),
+    [
+        ("wrong", None),
+        ("at line 3", None),
+        ("cuda.cu(3): error: a", "cuda.cu(3): error: a\n  nobody_wrote_this();"),
+        ("x", "kernel.cu(3): error: a\n  __syncthreads();"),
+        ("x", "cuda.cu(3): error: a\n\n"),
+    ],
+)
+def test_what_quotes_no_line_of_the_solutions_stays(reason: str, details: str | None) -> None:
+    assert said(reason, details, kernel_cu="1\n2\n3\n") == (reason, details)
+
+
+@pytest.mark.parametrize("piece", ["cuda.cu(1): error: b\n  c\n", "at line 1 ", "    1 | x\n", "1" * 50, ": ", "a.b"])
+def test_the_work_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
+    said(piece * 20_000, piece * 20_000)
