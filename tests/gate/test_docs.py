@@ -15,7 +15,7 @@ from tests.machine import ROOT
 
 PAGE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-POLICY, WITHOUT_GPU, WITH_GPU = BLOCKS
+WITHOUT_GPU, WITH_GPU, POLICY = BLOCKS
 
 
 def test_the_policy_is_valid_and_states_the_defaults(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_every_option_on_the_page_exists() -> None:
         for name in (*option.opts, *option.secondary_opts)
     }
     known |= {name for option in commands["snapshot"].commands["accept"].params for name in option.opts}
-    theirs = {"--edit-last", "--create-if-none", "--body-file", "--system", "--torch-backend"}
+    theirs = {"--gpus", "--rm", "--edit-last", "--create-if-none", "--body-file", "--system", "--torch-backend"}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))
     assert "--changed-since" in named
     assert named - theirs - known == set()
