@@ -36,9 +36,9 @@ from harness.workspace.settings import find_settings
 
 _EPILOG = """Examples:
 
-harness run --problem maxpool2d
+harness run maxpool2d
 
-harness run --problem avgpool2d --solution column_sums --case small --json
+harness run avgpool2d column_sums --case small --json
 
 harness compare        harness gate        harness leaderboard        harness doctor
 

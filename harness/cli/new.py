@@ -46,7 +46,7 @@ def init(
         made += 1
         typer.echo(f"made  {target}")
     enter = "" if folder == Path(".") else f"cd {folder} && "
-    typer.echo(f"next: {enter}harness run --problem relu" if made else "nothing to make")
+    typer.echo(f"next: {enter}harness run relu" if made else "nothing to make")
 
 
 @new_app.command("problem")
@@ -91,7 +91,7 @@ def solution(
 
     workspace = find_workspace(Path.cwd())
     _report(context, workspace.root, new_solution(workspace, workspace.problem(problem), name, other))
-    typer.echo(f"next: harness run --problem {problem} --solution {name}")
+    typer.echo(f"next: harness run {problem} {name}")
 
 
 @import_app.callback()

@@ -36,6 +36,9 @@ from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
 
+_OF_UNSEEN_CAUSE = (Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC)
+_SEES_MORE = "'--backend sim --sanitize' shows races, accesses out of bounds and reads of what nothing wrote"
+
 
 def evaluate(
     job: Job,
@@ -116,7 +119,7 @@ def _recorded(
         seed=job.seed,
         verdict=verdict,
         weights=found.weights,
-        failure=failure and in_own_lines(failure, job.solution_ref.files),
+        failure=failure and _with_advice(in_own_lines(failure, job.solution_ref.files), verdict, job),
         builds=built.builds,
         checks=tuple(found.checks),
         tolerances=tuple(one for derived in found.tolerances.values() for one in derived),
@@ -131,6 +134,12 @@ def _recorded(
         remarks=tuple(dict.fromkeys(found.remarks)),
         stages_s=found.stages_s,
     )
+
+
+def _with_advice(failure: Failure, verdict: Verdict, job: Job) -> Failure:
+    if verdict not in _OF_UNSEEN_CAUSE or job.config.correctness.sanitize:
+        return failure
+    return replace(failure, next_step=f"{failure.next_step}; {_SEES_MORE}")
 
 
 def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:

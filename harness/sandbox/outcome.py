@@ -119,8 +119,7 @@ _KNOWN_CAUSES = (
     (
         r"values \(.*got -?nan, want (?!-?nan)",
         "NaN also stands where nothing was written, since outputs are filled with it before each call: look for "
-        "elements that no thread writes, then for 0/0, inf - inf and reads of memory that nothing wrote "
-        "(--sanitize on the simulator sees these)",
+        "elements that no thread writes, then for 0/0, inf - inf and reads of memory that nothing wrote",
     ),
     (
         r"expected a \";\"|expected ['‘].*['’] before",
@@ -144,8 +143,7 @@ _BY_VERDICT = {
     Verdict.WRONG_OUTPUT_TYPE: "return what the reference's forward() returns",
     Verdict.WRONG_SHAPE: "check the formula of the output's size against the reference's",
     Verdict.WRONG_DTYPE: "return the dtype that the reference returns",
-    Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling. "
-    "'harness run … --backend sim --sanitize' looks at every access: races, bounds, what nothing wrote",
+    Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling",
     Verdict.NONDETERMINISTIC: "look for races: a missing barrier, or a read of memory that nothing wrote",
     Verdict.CHEATING: "'harness explain CHECK' tells what was observed and how an honest solution avoids it; a false "
     "alarm is our bug: report it with the record",

@@ -286,7 +286,7 @@ def test_init_makes_a_workspace(harness: Shell, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     outcome = harness("init", "mine")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[-1].endswith("harness run --problem relu")
+    assert outcome.out.splitlines()[-1].endswith("harness run relu")
     made = sorted(str(path.relative_to(tmp_path / "mine")) for path in (tmp_path / "mine").rglob("*") if path.is_file())
     assert made == [
         ".harness/schemas/config.schema.json",

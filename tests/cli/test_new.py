@@ -25,7 +25,7 @@ def test_a_problem_and_its_solution_are_made_and_the_next_step_is_named(harness:
     outcome = harness("new", "solution", "mine", "first")
     *made, next_step = outcome.out.splitlines()
     assert made == ["made  solutions/mine/first/solution.py", "made  solutions/mine/first/solution.yaml"]
-    assert "harness run --problem mine --solution first" in next_step
+    assert "harness run mine first" in next_step
 
 
 def test_a_solution_can_be_copied(harness: Shell, workspace: Path) -> None:
