@@ -50,7 +50,7 @@ def evaluate(
     if broken and not tasks:
         raise broken[0].error
     for one in broken:
-        say(f"left out: {one.problem}/{one.solution}: {one.error}")
+        say(f"left out: {len(broken)} of {several(len(broken) + len(tasks), 'solution')}, whose files break rules")
     config = options.settings(workspace)
     for problem in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(problem, [config.timing.case])
@@ -66,7 +66,9 @@ def evaluate(
     ) as servers:
         code = _evaluate_and_print(workspace, tasks, options, config, report, servers)
     if broken:
-        say(f"{len(broken)} of {len(broken) + len(tasks)} solutions were left out: a file of theirs breaks its rules")
+        from harness.reports import several
+
+        say(f"left out: {len(broken)} of {several(len(broken) + len(tasks), 'solution')}, whose files break rules")
     raise typer.Exit(exit_codes.USAGE if broken else code)
 
 
@@ -80,6 +82,7 @@ def _evaluate_and_print(
 ) -> int:
     """Return the exit code."""
     from harness.cli.progress import Progress
+    from harness.reports import several
 
     results = options.results or workspace.results
     with Progress(options.quiet) as progress:
@@ -114,7 +117,7 @@ def _evaluate_and_print(
     finally:  # also what an interrupted run has found
         is_interrupted = isinstance(sys.exc_info()[1], (KeyboardInterrupt, Interrupted))
         if is_interrupted and (left := len(planned) - len(evaluations)):
-            say(f"{left} of {len(planned)} solutions are left: --resume goes on")
+            say(f"left: {left} of {several(len(planned), 'solution')}; --resume goes on")
         if evaluations and not options.json:
             print_report(report(evaluations, frozenset(kept)))
     return exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED
@@ -124,7 +127,8 @@ def _plan(
     workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, config: Config, progress: Progress
 ) -> list[Planned]:
     """The tasks, and which have a result already; the index is asked only where it matters."""
-    from harness.run.plan import Planned, failed_last, plan
+    from harness.reports import several
+    from harness.run.plan import Planned, failed_last, plan, why_anew
 
     if not (options.resume or options.last_failed or options.dry_run):
         return [Planned(task, None) for task in tasks]
@@ -135,11 +139,13 @@ def _plan(
     with open_index(options.results or workspace.results, say=progress.say) as index:
         if options.last_failed:
             failed = failed_last(tasks, environment, index)
-            progress.say(f"{len(failed)} of {len(tasks)} solutions failed last")
+            progress.say(f"failed last: {len(failed)} of {several(len(tasks), 'solution')}")
             tasks = failed
         planned = plan(tasks, config, environment, index)
+        why = f"; {tasks[0].solution.name}: {why_anew(tasks[0], config, environment, index)}" if tasks else ""
     if options.resume:
-        progress.say(f"{sum(one.result is not None for one in planned)} of {len(planned)} have a result and are kept")
+        count = sum(one.result is not None for one in planned)
+        progress.say(f"kept: {count} of {several(len(planned), 'solution')}{'' if count else why}")
         return planned
     return planned if options.dry_run else [Planned(one.task, None) for one in planned]
 
@@ -148,6 +154,8 @@ def _evaluate(
     session: Session, tasks: Sequence[Task], options: EvaluatingOptions, progress: Progress
 ) -> Iterator[Evaluation]:
     """Evaluations as they come, until there are too many failures."""
+    from harness.reports import several
+
     progress.expect(len(tasks), across_problems=len({task.problem.name for task in tasks}) > 1)
     failures = 0
     with contextlib.closing(session.evaluate(tasks, progress.observe, options.jobs)) as evaluations:
@@ -157,7 +165,9 @@ def _evaluate(
             failures += evaluation.verdict is not evaluation.solution.expected_verdict
             if failures == options.max_failures and done < len(tasks):
                 left = len(tasks) - done
-                progress.say(f"stopped at {failures} failures; {left} solutions are left; --resume goes on")
+                progress.say(
+                    f"stopped at {several(failures, 'failure')}; left: {several(left, 'solution')}; --resume goes on"
+                )
                 return
 
 

@@ -91,6 +91,8 @@ def leaderboard(
 
 def _format(wanted: LeaderboardFormat | None, output: Path | None, open: bool) -> LeaderboardFormat:
     by_name = _BY_ENDING.get(output.suffix.lower()) if output else None
+    if wanted and by_name and wanted != by_name:
+        raise UsageError(f"--format {wanted} and {output}, whose ending says {by_name}: drop one, or name another file")
     shape = wanted or by_name or ("html" if open else "table")
     if open and shape != "html":
         raise UsageError(f"--open shows a page: use --format html, not {shape}")

@@ -116,7 +116,7 @@ def kernelbench(
 
     Example: harness import kernelbench ../KernelBench --level 1 --runs my_run
     """
-    from harness.reports import quoted
+    from harness.reports import quoted, several
     from harness.workspace.kernelbench import import_kernelbench
     from harness.workspace.workspace import Workspace
 
@@ -124,7 +124,7 @@ def kernelbench(
     for what in found.left_out:
         typer.echo(quoted(what, "left out: "), err=True)
     typer.echo(
-        f"imported {len(found.problems)} problems and {len(found.solutions)} solutions; "
+        f"imported {several(len(found.problems), 'problem')} and {several(len(found.solutions), 'solution')}; "
         f"{len(found.kept)} were here already; {len(found.left_out)} left out"
     )
     if found.left_out:

@@ -140,8 +140,8 @@ def _changed(tasks: Sequence[Task], request: GateRequest, workspace: Workspace) 
 
 def _changed_remark(changed: ChangedTasks, count: int, since: str) -> str:
     if changed.because is not None:
-        return f"all {count} solutions are judged: {changed.because} changed since {since}, and may concern any"
-    return f"{len(changed.tasks)} of {count} solutions changed since {since}"
+        return f"all solutions ({count}) are judged: {changed.because} changed since {since}, and may concern any"
+    return f"solutions changed since {since}: {len(changed.tasks)} of {count}"
 
 
 def _why_not_judged(tasks: Sequence[Task], request: GateRequest, policy: Policy, config: Config) -> str | None:

@@ -61,7 +61,7 @@ def _run_name(results: Path, name: str) -> str:
     runs = sorted(path.name for path in results.glob("*") if next(path.glob("*.jsonl"), None))
     if not runs:
         raise UsageError(f"no run in {results}: make one with 'harness run' or 'harness compare'")
-    if name == "latest":  # a run's name begins with its time
+    if name in ("latest", "last"):  # a run's name begins with its time
         return max(runs, key=lambda run: (run[:1].isdigit(), run))
     matching = [run for run in runs if run == name] or [run for run in runs if name and run.startswith(name)]
     if len(matching) > 1:

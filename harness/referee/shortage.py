@@ -41,7 +41,7 @@ _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENE
 """Frames that may yet go on: clearing one ends it."""
 _TRIES = 3
 _TURNS = 2
-"""What torch's allocator keeps of one call may not do for the next."""
+"""Turns of a repetition: the memory that torch's allocator keeps of one call may not do for the next."""
 _CLEANING_S = 1.0
 """The driver may clean up after a process for a while when that has ended already."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harness.face import lazy
 
 if TYPE_CHECKING:
+    from harness.reports.blocks import several as several
     from harness.reports.compare import compare_report as compare_report
     from harness.reports.diff import Difference as Difference
     from harness.reports.diff import difference_json as difference_json

@@ -10,7 +10,7 @@ from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import ProblemRef, SolutionRef, evaluation_key
 from harness.model.verdict import Verdict
-from harness.store.entry import Entry
+from harness.store.entry import Entry, config_hash
 from harness.workspace.selection import Task
 
 
@@ -39,6 +39,20 @@ def plan(tasks: Sequence[Task], config: Config, environment: Environment, known:
     entries = known.latest_by_key(keys)
     results = {key: entry for key, entry in entries.items() if entry.verdict is not Verdict.HARNESS_ERROR}
     return [Planned(task, results.get(key)) for task, key in zip(tasks, keys, strict=True)]
+
+
+def why_anew(task: Task, config: Config, environment: Environment, known: Known) -> str:
+    """Say why no result of this task can be kept."""
+    entry = known.latest(task.problem.name, task.solution.name, environment.backend)
+    if entry is None:
+        return "it has no result yet"
+    if entry.environment != environment.fingerprint:
+        return f"its result is of another environment, {entry.environment_label}"
+    if (entry.problem_sha256, entry.solution_sha256) != (task.problem.sha256, task.solution.sha256):
+        return "its files have changed since"
+    if entry.config != config_hash(config):
+        return "its result has other settings"
+    return "its result is of other cases" if entry.verdict is not Verdict.HARNESS_ERROR else "the harness failed then"
 
 
 def failed_last(tasks: Sequence[Task], environment: Environment, known: Known) -> list[Task]:

@@ -24,7 +24,7 @@ from harness.store.journal import JournalProblem, contradiction, read_lines
 from harness.store.line import NoRecord, from_line
 from harness.suggest import did_you_mean
 
-LAST = "last"
+LAST = ("last", "latest")
 """The name of the newest evaluation instead of an id."""
 
 _ALL = ", ".join(COLUMNS)
@@ -156,7 +156,7 @@ class Index:
             ]
 
     def _resolve(self, name: str) -> str:
-        if name == LAST:
+        if name in LAST:
             newest = self._rows("SELECT id FROM entry WHERE counts ORDER BY started_at DESC, id DESC LIMIT 1")
             if not newest:
                 raise UsageError(f"no evaluation in {self.results} yet: make one with 'harness run'")

@@ -111,7 +111,8 @@ def require_gpu() -> str:
 
     if not torch.cuda.is_available():
         raise MachineError(
-            "no CUDA GPU that this torch can use, and NVIDIA's tools look into nothing else; run 'harness doctor'"
+            "no CUDA GPU that this torch can use, and NVIDIA's tools look into nothing else; run 'harness doctor'. "
+            "'harness run PROBLEM SOLUTION --sanitize' looks at every access on the simulator"
         )
     return str(torch.cuda.get_device_name())
 

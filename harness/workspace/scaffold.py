@@ -83,6 +83,31 @@ class ModelNew(Model):
 '''
 
 
+_OPERATIONS = {
+    **{
+        name: f"torch.nn.functional.{name}(x)"
+        for name in (
+            "elu",
+            "gelu",
+            "hardsigmoid",
+            "hardswish",
+            "hardtanh",
+            "leaky_relu",
+            "mish",
+            "relu6",
+            "selu",
+            "silu",
+        )
+    },
+    **{name: f"torch.{name}(x)" for name in ("abs", "cos", "erf", "exp", "relu", "sigmoid", "sin", "tanh")},
+    **{name: f"torch.{name}(x, dim=-1)" for name in ("argmax", "cumsum", "logsumexp", "softmax", "sum")},
+    "swish": "x * torch.sigmoid(x)",
+    "layernorm": "torch.nn.functional.layer_norm(x, x.shape[-1:])",
+    "rmsnorm": "x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)",
+}
+"""The operation of a new problem, by its name."""
+
+
 def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> list[Path]:
     """Make problems/<name>/ from a KernelBench file, or with an example; returns the files.
 
@@ -92,6 +117,7 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
     folder = _new_folder(workspace.root / "problems", name, "problem")
     if source is None:
         example = (TEMPLATE / "problems" / "relu" / "problem.py").read_text(encoding="utf-8")
+        example = example.replace("torch.relu(x)", _OPERATIONS.get(name.lower(), "torch.relu(x)"))
         yaml = _PROBLEM_YAML.format(title=name, constants="rows: 7, columns: 333").replace("# cases:", "cases:")
         return write_folder(
             folder, {"problem.py": example, "problem.yaml": _editor_line(2, "problem") + yaml.replace("#   ", "  ")}

@@ -399,7 +399,7 @@ def test_a_shared_file_has_all_judged_and_is_named(harness: Shell, accepted: Pat
     fake = session()
     outcome = harness("gate", "--quiet", "--changed-since", "main")
     assert fake.rounds == [["plain", "shared_tile"]]
-    assert "all 2 solutions" in outcome.out
+    assert "all solutions (2)" in outcome.out
     assert "solutions/common.cuh" in outcome.out
 
 

@@ -91,7 +91,7 @@ def test_overrun_of_a_local_array_is_told_with_its_place_and_the_look_alike_pass
     assert found["takes_the_rest"]["verdict"] == "memory_error"
     failure = found["takes_the_rest"]["failure"]
     for fact in (
-        *("array-index-out-of-bounds", "relu_by_fours", "line 10", "block [1, 0, 0]", "thread [18, 0, 0]"),
+        *("array-index-out-of-bounds", "relu_by_fours", ":11", "block [1, 0, 0]", "thread [18, 0, 0]"),
         *("index 4 ", "'float [4]'", "3 times"),
     ):
         assert fact in failure["reason"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee.job import make_job
-from harness.run.plan import failed_last, plan
+from harness.run.plan import failed_last, plan, why_anew
 from harness.store.entry import Entry, entry_of
 from harness.workspace.selection import Task, select_tasks
 from harness.workspace.workspace import Workspace
@@ -33,6 +34,28 @@ class Remembered:
 
     def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
         return {entry.key: entry for entry in self._entries if entry.key in keys}
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({}, "cases"),
+        ({"verdict": Verdict.HARNESS_ERROR, "failure": failed("x").failure}, "failed"),
+        ({"config": Config(correctness=CorrectnessConfig(seeds=9))}, "settings"),
+        ({"environment": environment(torch="2.6.0")}, "environment"),
+        ({"solution": None}, "files"),
+        (None, "no result"),
+    ],
+)
+def test_why_nothing_is_kept(workspace: Workspace, changed: dict[str, Any] | None, word: str) -> None:
+    task = select_tasks(workspace)[0]
+    found = evaluated(task)
+    if changed is None:
+        known = Remembered()
+    else:
+        solution = replace(found.solution, sha256="0" * 64) if "solution" in changed else found.solution
+        known = Remembered(replace(found, **{**changed, "solution": solution}))
+    assert word in why_anew(task, Config(), found.environment, known)
 
 
 @pytest.fixture
