@@ -36,10 +36,13 @@ from harness.store.journal import read_journals  # noqa: E402
 FIELD = ROOT / "results/field.json"
 REASONS = ROOT / "results/field_reasons.yaml"
 PAGE = ROOT / "docs/field.md"
-PAGES_HEAD = """# The field: public kernels, judged again
+PAGES_HEAD = """# Public kernels, judged again
 
-Which of the kernels on KernelBench's public leaderboard are right, and how fast they are. Verdicts and numbers only;
-`benchmarks/field.py` repeats it for anyone who has the checkouts.
+*Explanation: which kernels of KernelBench's public leaderboard are right, and how fast they are.*
+
+[KernelBench's leaderboard](https://github.com/anneouyang/KernelBenchLeaderboard) lists kernels that its evaluator
+accepted. harness judged them again, on a GPU. Then the source of each rejected kernel was read, to see whether it is
+wrong.
 """
 
 SURVEY = """# Hundreds of kernels, each known to ±2 % or measured in nine blocks.

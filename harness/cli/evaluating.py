@@ -50,7 +50,7 @@ def evaluate(
     if broken and not tasks:
         raise broken[0].error
     for one in broken:
-        say(f"left out: {len(broken)} of {several(len(broken) + len(tasks), 'solution')}, whose files break rules")
+        say(f"left out: {one.problem}/{one.solution}: {one.error}")
     config = options.settings(workspace)
     for problem in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(problem, [config.timing.case])

@@ -1,4 +1,4 @@
-"""The example of docs/api.md runs as it stands there."""
+"""The examples of docs/api.md and docs/train.md run as they stand there."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ import harness
 from harness.workspace.scaffold import TEMPLATE
 from tests.machine import ROOT
 
-DOCUMENT = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+PAGES = ("api.md", "train.md")
 
 RELU = (TEMPLATE / "solutions" / "relu" / "vectorized" / "solution.py").read_text(encoding="utf-8")
 
 
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
 def training_loop() -> str:
-    (block,) = [code for code in re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL) if "evaluate_many" in code]
-    return str(block)
+    (block,) = blocks("train.md")
+    return block
 
 
-def test_every_example_is_python() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
-    assert len(blocks) == 3
-    for block in blocks:
-        compile(block, "docs/api.md", "exec")
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_is_python(page: str) -> None:
+    assert blocks(page)
+    for block in blocks(page):
+        compile(block, f"docs/{page}", "exec")
 
 
 @pytest.mark.sim
@@ -40,7 +44,7 @@ def test_the_training_loop_rewards_what_is_right() -> None:
         "generate": lambda step: batches[step],
         "update": lambda sources, rewards: rewarded.append(rewards),
     }
-    exec(compile(training_loop().replace('backend="auto"', 'backend="sim"'), "docs/api.md", "exec"), names)
+    exec(compile(training_loop().replace('backend="auto"', 'backend="sim"'), "docs/train.md", "exec"), names)
     assert rewarded == [[1.0, -0.5], [-0.5, -1.0]]
 
 
@@ -52,7 +56,7 @@ def test_the_training_loop_rewards_speed_on_a_gpu() -> None:
         "generate": lambda step: [RELU],
         "update": lambda sources, rewards: rewarded.append(rewards),
     }
-    exec(compile(training_loop(), "docs/api.md", "exec"), names)
+    exec(compile(training_loop(), "docs/train.md", "exec"), names)
     ((reward,),) = rewarded
     assert reward is not None
     assert -0.0 <= reward <= 4.0

@@ -21,7 +21,8 @@ PUBLIC = [name for name in harness.__all__ if name != "__version__"]
 
 def test_the_documented_names_are_the_public_names() -> None:
     table = DOCUMENT.partition("## Names")[2]
-    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(harness.__all__)
+    rows = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(harness.__all__)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

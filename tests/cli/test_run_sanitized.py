@@ -96,7 +96,7 @@ def test_overrun_of_a_local_array_is_told_with_its_place_and_the_look_alike_pass
     ):
         assert fact in failure["reason"]
     code_line = "for (int k = 0; k < (n - start < 8 ? n - start : 4); k++) any |= kept[k] > 0.0f;"
-    assert failure["details"].split(" | ") == ["   10", code_line]
+    assert failure["details"].split(" | ") == ["   11", code_line]
     assert {record["config"]["correctness"]["sanitize"] for record in found.values()} == {True}
 
 

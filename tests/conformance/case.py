@@ -22,21 +22,20 @@ class Tolerance:
 
 EXACT = Tolerance("exact", 0.0, 0.0, "to the last bit")
 FUSED = Tolerance("fused", 5e-7, 1e-6, "the compiler may fuse a product with a sum")
-LIBRARY = Tolerance(
-    "library", 1e-6, 1e-6, "the mathematical functions' last places (CUDA documents up to 4 ulp, 9 for lgammaf)"
-)
-DOUBLE_LIBRARY = Tolerance("double library", 2e-15, 1e-15, "the last places of functions of doubles")
-FAST = Tolerance("fast math", 4e-6, 2e-6, "the fast functions are approximations on the GPU and exact on the simulator")
-HALF_FAST = Tolerance("half functions", 2e-3, 1e-3, "functions of float16 are off by one last place (2^-10)")
-BFLOAT16_FAST = Tolerance("bfloat16 functions", 1.6e-2, 8e-3, "functions of bfloat16 are off by one last place (2^-7)")
-ORDER = Tolerance("order", 2e-6, 1e-6, "sums of floats depend on their order")
-HALF_ORDER = Tolerance("order of halves", 2e-2, 1e-2, "sums of 16-bit floats depend on their order")
-TENSOR_CORE = Tolerance("tensor core", 1e-3, 1e-3, "tensor cores sum in an order and to a precision of their own")
+LIBRARY = Tolerance("library", 1e-6, 1e-6, "last places of functions (CUDA documents up to 4 ulp, 9 for lgammaf)")
+DOUBLE_LIBRARY = Tolerance("double library", 2e-15, 1e-15, "last places of functions")
+FAST = Tolerance("fast math", 4e-6, 2e-6, "approximations on a GPU, exact on the simulator")
+HALF_FAST = Tolerance("half functions", 2e-3, 1e-3, "one last place (2^-10)")
+BFLOAT16_FAST = Tolerance("bfloat16 functions", 1.6e-2, 8e-3, "one last place (2^-7)")
+ORDER = Tolerance("order", 2e-6, 1e-6, "sums depend on their order")
+HALF_ORDER = Tolerance("order of halves", 2e-2, 1e-2, "sums depend on their order")
+TENSOR_CORE = Tolerance("tensor core", 1e-3, 1e-3, "an order and precision of their own")
 
 
 @dataclass(frozen=True)
 class Case:
-    """`name` is that of the CASE in kernels/`theme`.cu; `covers` names the constructs for the documentation.
+    """`name` is that of the CASE in kernels/`theme`.cu; `covers` names the constructs for the documentation, which has
+    what several cases cover once.
 
     `expected` gets the inputs and gives the outputs; buffers of their shapes and types, filled with `start`, are what
     the kernel gets to write to.

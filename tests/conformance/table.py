@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from harness.cudasim.unsupported import CONSTRUCTS
-from tests.conformance.case import EXACT, Case, Tolerance
+from tests.conformance.case import EXACT, Case
 from tests.conformance.cases import CASES
 from tests.machine import ROOT
 
@@ -19,8 +20,8 @@ TITLES = {
     "atomics": "Atomics",
     "integers": "Integer intrinsics",
     "floats": "Floats, rounding and conversion",
-    "half": "float16",
-    "bfloat16": "bfloat16",
+    "half": "float16 and bfloat16",
+    "bfloat16": "float16 and bfloat16",
     "matrices": "Warp matrix functions",
     "runtime": "The runtime API",
     "torch_names": "torch's headers",
@@ -32,7 +33,7 @@ def tables() -> dict[str, str]:
     return {
         "constructs": "\n".join(_constructs()),
         "tolerances": "\n".join(_tolerances()),
-        "unsupported": "\n".join(f"- {construct}" for construct in CONSTRUCTS),
+        "unsupported": _wrapped(", ".join(CONSTRUCTS).replace("<<<>>>", "`<<<>>>`") + "."),
     }
 
 
@@ -47,29 +48,41 @@ def with_tables(page: str) -> str:
     return page
 
 
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def _constructs() -> Iterator[str]:
-    for theme, group in groupby(CASES, key=lambda case: case.theme):
-        yield f"**{TITLES[theme]}** (`kernels/{theme}.cu`)\n"
-        yield from _rows(list(group))
-        yield ""
+    exact = sum(case.tolerance == EXACT for case in CASES)
+    yield f"{exact} of {len(CASES)} test kernels must agree to the last bit. The others have a mark in brackets.\n"
+    for title, group in groupby(CASES, key=lambda case: TITLES[case.theme]):
+        yield _wrapped(f"- **{title}**: {'; '.join(_items(group))}", "  ")
 
 
-def _rows(cases: Sequence[Case]) -> Iterator[str]:
-    yield "| constructs | kernel | agrees |"
-    yield "|---|---|---|"
+def _items(cases: Iterable[Case]) -> Iterator[str]:
+    """Each text once with the marks of its cases; what differs only behind ` on ` stands together."""
+    marks: dict[str, dict[str, None]] = {}
     for case in cases:
-        only = f", on {case.needs[0]}.{case.needs[1]}" if case.needs else ""
-        yield f"| {case.covers} | `{case.name}` | {case.tolerance.name}{only} |"
+        marks.setdefault(case.covers, {}).update(dict.fromkeys(_marks(case)))
+    marked = [text + (f" ({', '.join(names)})" if names else "") for text, names in marks.items()]
+    for head, together in groupby(marked, key=lambda text: text.partition(" on ")[0]):
+        first, *others = together
+        yield ", ".join([first, *(text.removeprefix(f"{head} on ") for text in others)])
+
+
+def _marks(case: Case) -> Iterator[str]:
+    if case.tolerance != EXACT:
+        yield case.tolerance.name
+    if case.needs:
+        yield f"on {case.needs[0]}.{case.needs[1]}"
 
 
 def _tolerances() -> Iterator[str]:
-    used: dict[str, Tolerance] = {case.tolerance.name: case.tolerance for case in CASES}
-    counts = {name: sum(case.tolerance.name == name for case in CASES) for name in used}
-    yield "| agrees | kernels | allowed | since |"
-    yield "|---|---:|---|---|"
-    for name, tolerance in sorted(used.items(), key=lambda item: -counts[item[0]]):
-        allowed = "nothing" if tolerance == EXACT else f"{tolerance.atol:g} + {tolerance.rtol:g}·\\|want\\|"
-        yield f"| {name} | {counts[name]} | {allowed} | {tolerance.why} |"
+    used = {case.tolerance.name: case.tolerance for case in CASES if case.tolerance != EXACT}
+    yield "| mark | allowed | since |"
+    yield "|---|---|---|"
+    for name, tolerance in used.items():
+        yield f"| {name} | {tolerance.atol:g}+{tolerance.rtol:g}·\\|want\\| | {tolerance.why} |"
 
 
 def main() -> None:

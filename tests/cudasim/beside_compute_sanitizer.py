@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,25 +126,24 @@ def run_cases(library: Path, cases: Sequence[str]) -> None:
 
 
 def rows(looks: Sequence[Look]) -> Iterator[str]:
-    """A Markdown table: by kind of finding how many of its kernels the tool reports, and the headline of one."""
+    """A Markdown table: by tool, how many of the kernels of each kind of finding it reports."""
     found = {one.cases[0]: one for one in looks if len(one.cases) == 1}
-    yield "| finding | tool | it reports | as `harness sanitize` has it |"
-    yield "|---|---|---|---|"
-    for kind, about in FINDING_KINDS.items():
-        if about.severity == "remark":
-            continue
-        names = [name for name, its_kind, *_ in FAULTS if its_kind == kind]
-        if kind not in TOOL_OF:
-            yield f"| `{kind}` | none | – | |"
-            continue
-        seen = [found[name] for name in names if found[name].reports]
-        hung = sum(found[name].reports is None for name in names)
-        share = f"{len(seen)} of {len(names)}" + (f", {hung} hang" if hung else "")
-        words = f"`{seen[0].reports[0]}`" if seen and seen[0].reports else ""
-        yield f"| `{kind}` | {TOOL_OF[kind]} | {share} | {words} |"
+    yield "| tool | kernels reported of those run |"
+    yield "|---|---|"
+    faults = [kind for kind, about in FINDING_KINDS.items() if about.severity == "fault"]
+    for tool in TOOLS:
+        shares = [f"`{kind}` {_share(kind, found)}" for kind in faults if TOOL_OF.get(kind) == tool]
+        yield f"| {tool} | {', '.join(shares)} |"
+    yield f"| none | {', '.join(f'`{kind}`' for kind in faults if kind not in TOOL_OF)} |"
     honest = [one for one in looks if len(one.cases) > 1]
     words = "; ".join(f"{one.tool}: {', '.join(one.reports or ('no end',))}" for one in honest if one.reports != ())
-    yield f"| the {len(HONEST)} honest ones | all four | {words or 'nothing'} | |"
+    yield f"| all | {words or 'nothing'} on the {len(HONEST)} honest kernels |"
+
+
+def _share(kind: str, found: Mapping[str, Look]) -> str:
+    looks = [found[name] for name, its_kind, *_ in FAULTS if its_kind == kind]
+    hung = sum(one.reports is None for one in looks)
+    return f"{sum(bool(one.reports) for one in looks)}/{len(looks)}" + (f" ({hung} hang)" if hung else "")
 
 
 if __name__ == "__main__":

@@ -9,49 +9,66 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.cudasim.toolkit import Toolkit, ensure_toolkit
 from harness.model.simulator_findings import FINDING_KINDS
-from harness.referee.judgement import describe_finding
 from harness.run.cache import cache_folder
 from harness.sandbox.wire.device import Finding
 from tests.machine import ROOT
 
 PAGE = ROOT / "docs/simulator_faults.md"
 KERNELS = Path(__file__).with_name("checked_kernels.cu")
-START, END = "<!-- examples -->\n", "<!-- end -->"
+END = "<!-- end -->"
 
 Outcomes = dict[str, dict[str, Any]]
 """By the name of a case in checked_kernels.cu."""
 
+_LAUNCH = re.compile(r"^\{.*\{ (\w+<<<.*;) \}\},$")
+"""A row of the table of cases, which is a launch and no more."""
+BEFORE_THE_SOURCE = 3
+"""Lines that load_inline puts before a source."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """The case of checked_kernels.cu that shows a fault: the line found, with lines before and after it that matter."""
+
+    case: str
+    before: int = 0
+    after: int = 0
+    function: str = ""
+    """For a finding that has no line: the function to show."""
+
+
 EXAMPLES = {
-    "illegal-address": ("write_one_past", "write_one_past"),
-    "shared-out-of-bounds": ("dynamic_one_past", "dynamic_one_past"),
-    "array-index-out-of-bounds": ("local_past", "local_past"),
-    "uninitialised-shared-read": ("halo_not_loaded", "halo_not_loaded"),
-    "uninitialised-global-read": ("accumulate", "accumulate"),
-    "misaligned-address": ("load4", "load4"),
-    "host-pointer": ("memory_of_new", "memory_of_new"),
-    "freed-pointer": ("temporary_s_memory", "temporary_s_memory"),
-    "stack-overflow": ("recurse", "deeper"),
-    "shared-race": ("one_barrier_in_a_loop", "one_barrier_in_a_loop"),
-    "global-race": ("neighbour_s_result", "neighbour_s_result"),
-    "index-overflow": ("wide_product", "wide_product"),
-    "const-write": ("cast_away", "cast_away"),
-    "input-write": ("input_scaled", "in_place"),
-    "unwritten-output": ("half_an_output", "fill"),
-    "launch-error": ("too_much_shared", "touch"),
-    "barrier-not-reached": ("return_before_barrier", "return_before_barrier"),
-    "barrier-divergence": ("barrier_in_both_branches", "barrier_in_both_branches"),
-    "barrier-deadlock": ("half_at_the_barrier", "half_at_the_barrier"),
-    "warp-inactive-lane": ("lane_of_nobody", "lane_of_nobody"),
-    "warp-mask": ("ballot_of_one", "ballot_of_one"),
-    "device-assert": ("roots", "root"),
-    "integer-divide-by-zero": ("rows_per_thread", "rows_per_thread"),
+    "illegal-address": Example("write_one_past"),
+    "host-pointer": Example("memory_of_new", before=1),
+    "freed-pointer": Example("temporary_s_memory", before=1),
+    "shared-out-of-bounds": Example("dynamic_one_past", before=1),
+    "misaligned-address": Example("load4"),
+    "stack-overflow": Example("recurse", after=2),
+    "array-index-out-of-bounds": Example("local_past", before=1),
+    "uninitialised-shared-read": Example("halo_not_loaded", before=2),
+    "uninitialised-global-read": Example("accumulate"),
+    "input-write": Example("input_scaled"),
+    "const-write": Example("cast_away"),
+    "unwritten-output": Example("half_an_output", function="fill"),
+    "index-overflow": Example("wide_product", after=1),
+    "shared-race": Example("one_barrier_in_a_loop", before=3, after=1),
+    "global-race": Example("neighbour_s_result", before=1),
+    "launch-error": Example("too_much_shared"),
+    "barrier-deadlock": Example("half_at_the_barrier", after=1),
+    "device-assert": Example("roots"),
+    "integer-divide-by-zero": Example("rows_per_thread"),
+    "warp-inactive-lane": Example("lane_of_nobody"),
+    "warp-mask": Example("ballot_of_one"),
+    "barrier-not-reached": Example("return_before_barrier", before=2),
+    "barrier-divergence": Example("barrier_in_both_branches", before=4, after=2),
 }
-"""By the kind of finding: the case that shows it, and the function in checked_kernels.cu."""
+"""By the kind of finding."""
 
 
 def run_scenarios(toolkit: Toolkit) -> Outcomes:
@@ -71,19 +88,55 @@ def run_scenarios(toolkit: Toolkit) -> Outcomes:
 
 
 def with_examples(page: str, outcomes: Outcomes) -> str:
-    """`page` with the marked part as the kernels behave now."""
-    before, start, rest = page.partition(START)
+    """`page` with the marked parts as the findings and the kernels are now."""
+    page = _between(page, "builds", "".join(_builds()) + "\n")
+    return _between(page, "examples", "".join(_examples(outcomes)))
+
+
+def _between(page: str, name: str, text: str) -> str:
+    before, start, rest = page.partition(f"<!-- {name} -->\n")
     _, end, after = rest.partition(END)
     if not start or not end:
-        raise ValueError(f"{PAGE.name} has no part marked {START.strip()} … {END}")
-    return f"{before}{start}\n{''.join(_examples(outcomes))}{end}{after}"
+        raise ValueError(f"{PAGE.name} has no part marked <!-- {name} --> … {END}")
+    return f"{before}{start}\n{text}{end}{after}"
+
+
+def _builds() -> Iterator[str]:
+    """A table of the verdict that a fault leads to, by the builds that find it."""
+    yield "| verdict | both builds find | only `--sanitize` finds |\n|---|---|---|\n"
+    verdicts = {about.verdict for about in FINDING_KINDS.values()} - {"unsupported"}
+    for verdict in sorted(verdicts, key=lambda name: name or "~"):
+        found: dict[bool, list[str]] = {False: [], True: []}
+        for kind, about in FINDING_KINDS.items():
+            if about.verdict == verdict:
+                fast_only = " (only the fast one)" if about.build == "fast" else ""
+                found[about.build == "checked"].append(f"`{kind}`{fast_only}")
+        name = f"`{verdict}`" if verdict else "none: a remark"
+        yield f"| {name} | {', '.join(found[False])} | {', '.join(found[True])} |\n"
 
 
 def _examples(outcomes: Outcomes) -> Iterator[str]:
-    for kind, (case, function) in EXAMPLES.items():
-        facts = next(facts for facts in outcomes[case]["findings"] if facts["kind"] == kind)
-        yield f"**`{kind}`**: {FINDING_KINDS[kind].meaning}\n\n```cpp\n{_source_of(function)}\n```\n\n"
-        yield f"```text\n{_shown(Finding(**facts))}\n```\n\n"
+    for kind, example in EXAMPLES.items():
+        finding = next(Finding(**facts) for facts in outcomes[example.case]["findings"] if facts["kind"] == kind)
+        said = textwrap.wrap(finding.detail, 112, break_long_words=False, break_on_hyphens=False)
+        lines = [*_decisive(finding, example), *(f"// {line}" for line in said)]
+        yield f"### {kind}\n\n```cpp\n" + "\n".join(lines) + "\n```\n\n"
+
+
+def _decisive(finding: Finding, example: Example) -> Iterator[str]:
+    """The lines that matter. Of several, those that the finding names are numbered as there, else its own is marked."""
+    if not finding.line:
+        yield _source_of(example.function)
+        return
+    first, last = finding.line - example.before, finding.line + example.after
+    lines = KERNELS.read_text().splitlines()[first - 1 - BEFORE_THE_SOURCE : last - BEFORE_THE_SOURCE]
+    mentioned = " ".join(re.findall(r"\blines? [\d and]+", finding.detail))
+    numbers = set(map(int, re.findall(r"\d+", mentioned)))
+    for number, line in enumerate(textwrap.dedent("\n".join(lines)).splitlines(), first):
+        mark = (
+            f"line {number}" if number in numbers else "here" if number == finding.line != last and not numbers else ""
+        )
+        yield _LAUNCH.sub(r"\1", line) + (f"  // {mark}" if mark and first < last else "")
 
 
 def _source_of(function: str) -> str:
@@ -92,11 +145,6 @@ def _source_of(function: str) -> str:
     if not found:
         raise ValueError(f"{KERNELS.name} has no function {function}")
     return found[0]
-
-
-def _shown(finding: Finding) -> str:
-    lines = textwrap.wrap(describe_finding(finding), 118, subsequent_indent="  ", break_long_words=False)
-    return "\n".join([*lines, f"{finding.line:>5} | {finding.code}"] if finding.code else lines)
 
 
 def main() -> None:

@@ -29,13 +29,13 @@ CASES = (
     *sixteen_bit.cases("bfloat16", "bfloat16", torch.bfloat16, BFLOAT16_FAST),
     case(
         "bfloat16_operators",
-        "`+`, `*`, `-`, `>`, `-=` on `__nv_bfloat16`",
+        "`+`, `*`, `>`, `-=` on `__nv_bfloat16`",
         (floats(64, -3, 3).bfloat16(), floats(64, -3, 3, 1).bfloat16()),
         _operators,
     ),
     case(
         "bfloat162_conversions",
-        "`__float22bfloat162_rn`, `__floats2bfloat162_rn`, `__halves2bfloat162`, `__bfloat1622float2` …",
+        "`__bfloat1622float2` and its family",
         (floats(64, -9, 9),),
         _made,
     ),

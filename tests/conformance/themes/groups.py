@@ -66,33 +66,33 @@ def _partitions(x: torch.Tensor) -> torch.Tensor:
 
 
 CASES = (
-    case("group_of_block", "`this_thread_block`: ranks, indices, `sync`", (), _block),
+    case("group_of_block", "`this_thread_block`", (), _block),
     case(
         "group_tiles",
-        "`tiled_partition<N>`, `shfl`, `shfl_up`, `shfl_down`, `shfl_xor`, `ballot`, `any`, `all`, `match_any`",
+        "`tiled_partition` with shuffles, votes and matches",
         (ints(64),),
         _tiles,
     ),
     case(
         "group_reductions",
-        "`cg::reduce` with `plus`, `less`, `greater`, `bit_xor`; `inclusive_scan`, `exclusive_scan`",
+        "`cg::reduce`, `inclusive_scan`, `exclusive_scan`",
         (ints(64), floats(64)),
         _reductions,
         ORDER,
     ),
-    case("coalesced_group", "`coalesced_threads`: aggregated atomics", (ints(32),), _coalesced),
+    case("coalesced_group", "`coalesced_threads`", (ints(32),), _coalesced),
     case("group_partitions", "`binary_partition`, `labeled_partition`", (ints(32),), _partitions),
     case(
         "generic_group",
-        "`thread_group`, `tiled_partition(group, n)`",
+        "`tiled_partition` with shuffles, votes and matches",
         (ints(64),),
         lambda x: torch.cat([x.sum(0, keepdim=True), x.view(4, 16).sum(1)]).int(),
     ),
     case(
         "group_calls",
-        "`invoke_one`, `invoke_one_broadcast`, `this_thread`",
+        "`invoke_one`, `this_thread`",
         (ints(64),),
         lambda x: torch.cat([x + torch.arange(64) // 16 * 10 + 1, torch.tensor([4])]).int(),
     ),
-    case("grid_rank", "`this_grid()`: ranks and sizes", (), lambda: 64 * 1000 + torch.arange(64)),
+    case("grid_rank", "ranks and sizes of `this_grid()`", (), lambda: 64 * 1000 + torch.arange(64)),
 )

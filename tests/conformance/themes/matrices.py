@@ -27,7 +27,7 @@ def _tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 CASES = (
     case(
         "wmma_half",
-        "`wmma` on `__half` with sums in `float`, 16×16×16",
+        "`wmma` on `__half` with sums in `float`",
         (floats(512).half(), floats(512, seed=1).half()),
         _product,
         TENSOR_CORE,
@@ -40,13 +40,13 @@ CASES = (
     ),
     case(
         "wmma_half_sums",
-        "`wmma` with sums in `__half`, 32×8×16, column-major operands, arithmetic on a fragment's elements",
+        "`wmma` on `__half` with sums in `__half`",
         (ints(512, -4, 4).half(), ints(128, -4, 4, 1).half(), ints(256, -9, 9, 2).half()),
         _half_sums,
     ),
     case(
         "wmma_tf32",
-        "`wmma` on `precision::tf32`, `__float_to_tf32`",
+        "`wmma` on `precision::tf32`",
         (ints(128, -9, 9) / 8, ints(128, -9, 9, 1) / 4),
         _tf32,
     ),

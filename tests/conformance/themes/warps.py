@@ -84,18 +84,20 @@ def _reductions(x: torch.Tensor) -> torch.Tensor:
 
 
 CASES = (
-    case("block_votes", "`__syncthreads_count`, `_and`, `_or`", (ints(200),), _block_votes),
-    case("shuffles", "`__shfl_sync`, `_up`, `_down`, `_xor`, with widths", (ints(64),), _shuffles),
-    case("shuffle_types", "shuffles of 8 to 64 bits, integers and floats", (ints(32).double(),), _shuffle_types),
+    case("block_votes", "`__syncthreads_count/and/or`", (ints(200),), _block_votes),
+    case("shuffles", "`__shfl_sync/up/down/xor` of 8 to 64 bits, with widths", (ints(64),), _shuffles),
+    case(
+        "shuffle_types", "`__shfl_sync/up/down/xor` of 8 to 64 bits, with widths", (ints(32).double(),), _shuffle_types
+    ),
     case(
         "block_reduction",
-        "a block's sum by shuffles and shared memory, `warpSize`, `static __shared__`",
+        "a block's sum by shuffles",
         (floats(1024),),
         lambda x: x.view(4, 256).double().sum(1).float(),
         ORDER,
     ),
-    case("votes", "`__ballot_sync`, `__any_sync`, `__all_sync`, parts of a warp", (ints(32),), _votes),
-    case("active_mask", "`__activemask` in branches", (), _active),
+    case("votes", "`__ballot_sync`, `__any_sync`, `__all_sync`", (ints(32),), _votes),
+    case("active_mask", "`__activemask`", (), _active),
     case("matches", "`__match_any_sync`, `__match_all_sync`", (ints(32),), _matches),
     case("warp_reductions", "`__reduce_add/min/max/and/or/xor_sync`", (ints(32),), _reductions),
     case(
@@ -106,7 +108,7 @@ CASES = (
     ),
     case(
         "last_block",
-        "`__threadfence`, `volatile`, `atomicInc`: the last block finishes",
+        "`__threadfence`, `volatile`",
         (ints(512),),
         lambda x: x.sum(0, keepdim=True).int(),
     ),
