@@ -132,9 +132,9 @@ def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
 
 
 def _page(board: Board, index: Index) -> str:
-    from harness.reports import leaderboard_html, measurements
+    from harness.reports import leaderboard_html, measurements, shown_in_full
 
-    ids = [standing.entry.id for standing in board.standings]
+    ids = [standing.entry.id for standing in shown_in_full(board)]
     evaluations = dict(zip(ids, index.evaluations(ids), strict=True))
     here = board.environment.key
     return leaderboard_html(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from harness.reports.leaderboard.forms import leaderboard_table as leaderboard_table
     from harness.reports.leaderboard.forms import save_leaderboard_plot as save_leaderboard_plot
     from harness.reports.leaderboard.page import leaderboard_html as leaderboard_html
+    from harness.reports.leaderboard.page import shown_in_full as shown_in_full
     from harness.reports.leaderboard.rules import Wanted as Wanted
     from harness.reports.machine import ceilings_json as ceilings_json
     from harness.reports.machine import ceilings_table as ceilings_table

@@ -8,7 +8,7 @@ from harness.model.verdict import Verdict
 from harness.sandbox.outcome import advice_for
 from tests.builder.test_compiler_log import GCC, MISSING_HEADER, NVCC
 
-GENERAL = "mend the compiler's errors above; the whole log is at the path named"
+GENERAL = "mend the first of the compiler's errors above"
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 
 from markupsafe import Markup
 
 from harness.model.evaluation import Work
 from harness.reports.baselines import speedup_of
 from harness.reports.leaderboard.board import ProblemBoard
-from harness.reports.leaderboard.solution_page import SolutionView
+from harness.reports.leaderboard.solution_page import RowView, SolutionView
 from harness.reports.leaderboard.words import problem_note
 from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words, work_words
 from harness.reports.pictures.axes import Scale
@@ -23,6 +23,7 @@ from harness.reports.pictures.speedups import Measurement, history_chart, page_b
 from harness.reports.untrusted import one_line
 from harness.store.entry import Entry
 
+_MOST_BARS = 5
 _MOST_MEASUREMENTS = 200
 """The newest that history draws and lists: a file of a size to be sent around."""
 
@@ -47,16 +48,23 @@ class ArmRate:
 
 @dataclass(frozen=True)
 class ProblemView:
-    """A problem's section. `history` holds all measurements, oldest first."""
+    """A problem's section. `history` holds all measurements, oldest first. `is_brief`: of a large board, with its first
+    few bars and without tables and other pictures."""
 
     problem: ProblemBoard
-    solutions: tuple[SolutionView, ...]
+    solutions: tuple[RowView, ...]
     history: Sequence[Entry]
     anchor: str
+    is_brief: bool = False
+
+    @cached_property
+    def whole(self) -> list[SolutionView]:
+        """The solutions of which the page has more than a row."""
+        return [view for view in self.solutions if isinstance(view, SolutionView)]
 
     @property
     def title(self) -> str:
-        titles = [view.evaluation.problem.title for view in self.solutions if view.evaluation.problem.title]
+        titles = [view.evaluation.problem.title for view in self.whole if view.evaluation.problem.title]
         return titles[-1] if titles else ""
 
     @property
@@ -67,22 +75,27 @@ class ProblemView:
     def shapes(self) -> dict[str, str]:
         """The shape of the output in each case."""
         shapes: dict[str, str] = {}
-        for evaluation in (view.evaluation for view in self.solutions):
+        for evaluation in (view.evaluation for view in self.whole):
             for check in evaluation.checks if evaluation.problem.sha256 == self.problem.sha256 else ():
                 outputs = ", ".join("×".join(map(str, output.shape)) or "scalar" for output in check.outputs)
                 shapes.setdefault(check.case, outputs)
         return shapes
 
     @property
-    def bars(self) -> list[tuple[str, list[tuple[SolutionView, Markup]]]]:
-        """Each ranked solution with its bar, by class of precision."""
-        axis = self._axis
+    def bars(self) -> list[tuple[str, list[tuple[RowView, Markup]]]]:
+        """Each ranked solution with its bar, by class of precision; of a large board the first few."""
+        axis, most = self._axis, _MOST_BARS if self.is_brief else None
         groups = groupby(self._ranked, key=lambda view: view.precision)
         return [
-            (precision, [(one, page_svg(page_bar(axis, one.speedup))) for one in group if one.speedup])
+            (precision, [(one, page_svg(page_bar(axis, one.speedup))) for one in islice(group, most) if one.speedup])
             for precision, group in groups
             if axis
         ]
+
+    @property
+    def rest(self) -> int:
+        """The number of solutions that have neither a bar nor more here."""
+        return len(self.solutions) - sum(len(bars) for _, bars in self.bars) if self.is_brief else 0
 
     @property
     def bar_ticks(self) -> Markup | None:
@@ -96,7 +109,7 @@ class ProblemView:
     def limit(self) -> str:
         """The time of that work at the GPU's ceilings: by class of arithmetic, where solutions are held against
         several."""
-        lights = [view.evaluation.speed_of_light for view in self._ranked if view.evaluation.work]
+        lights = [view.evaluation.speed_of_light for view in self.whole if view.standing.rank and view.evaluation.work]
         if words := dict.fromkeys(light_words(light) for light in lights if light):
             return f"at the best that the GPU can do a call takes {' or '.join(words)}"
         return "the machine's ceilings are not in the records, so none is drawn"
@@ -105,7 +118,7 @@ class ProblemView:
     def rates(self) -> list[ArmRate]:
         """The baseline first, by the fastest solution's evaluation, then the solutions."""
         rates: list[ArmRate] = []
-        for view in self._ranked:
+        for view in (view for view in self.whole if view.standing.rank is not None):
             entry, work = view.entry, view.evaluation.work
             if work and not rates and entry.baseline and entry.baseline_ns:
                 rates.append(ArmRate(f"reference ({entry.baseline})", None, entry.baseline_ns, work))
@@ -145,7 +158,7 @@ class ProblemView:
         ]
 
     @cached_property
-    def _ranked(self) -> list[SolutionView]:
+    def _ranked(self) -> list[RowView]:
         return [view for view in self.solutions if view.standing.rank is not None]
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from markupsafe import Markup
@@ -48,13 +48,11 @@ class ArmView:
 
 
 @dataclass(frozen=True)
-class SolutionView:
-    """A solution's part of the page, and its cells in the tables. `all_cases` are the problem's."""
+class RowView:
+    """A solution's cells in the tables. `anchor` is empty where the page has no more of it."""
 
     standing: Standing
-    evaluation: Evaluation
-    anchor: str
-    all_cases: Sequence[str]
+    anchor: str = ""
 
     @property
     def entry(self) -> Entry:
@@ -96,13 +94,11 @@ class SolutionView:
 
     @property
     def error(self) -> str:
-        return format_error(self.evaluation.checks)
+        return "—"
 
     @property
     def worst(self) -> str:
-        """The error for sorting, in JavaScript's notation; '' where nothing was compared."""
-        worst = self.evaluation.worst
-        return "" if worst is None or math.isnan(worst) else "Infinity" if math.isinf(worst) else repr(worst)
+        return ""
 
     @property
     def short(self) -> str:
@@ -120,6 +116,24 @@ class SolutionView:
             return "level"
         size = max(self.speedup.estimate, 1 / self.speedup.estimate)
         return ("up" if self.speedup.estimate > 1 else "down") + ("2" if size >= 2 else "1")
+
+
+@dataclass(frozen=True)
+class SolutionView(RowView):
+    """A solution's part of the page, too, from its whole evaluation. `all_cases` are the problem's."""
+
+    evaluation: Evaluation = field(kw_only=True)
+    all_cases: Sequence[str] = field(kw_only=True)
+
+    @property
+    def error(self) -> str:
+        return format_error(self.evaluation.checks)
+
+    @property
+    def worst(self) -> str:
+        """The error for sorting, in JavaScript's notation; '' where nothing was compared."""
+        worst = self.evaluation.worst
+        return "" if worst is None or math.isnan(worst) else "Infinity" if math.isinf(worst) else repr(worst)
 
     @property
     def explanation(self) -> str:

@@ -15,6 +15,8 @@ from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
 from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
 
+_MOST_NAMES = 5
+
 
 @dataclass(frozen=True)
 class ClassTotal:
@@ -158,8 +160,12 @@ def total_sentence(total: ClassTotal) -> str:
 def left_out_note(total: ClassTotal) -> str | None:
     """'left out: relu, measured end to end'; None where nothing is."""
     why = ((total.left_out, "not measured as gpu_cold"), (total.invalid, "invalid_problem"))
-    notes = [f"left out: {', '.join(names)}, {reason}" for names, reason in why if names]
+    notes = [f"left out: {_listed(names)}, {reason}" for names, reason in why if names]
     return "; ".join(notes) or None
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _MOST_NAMES else several(len(names), "problem")
 
 
 def problem_note(problem: ProblemBoard) -> str | None:

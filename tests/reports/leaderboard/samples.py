@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from harness.model.evaluation import Evaluation, ProblemRef, SolutionRef, Work
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, make_board, measurements
-from harness.reports.leaderboard.page import leaderboard_html
+from harness.reports.leaderboard.page import leaderboard_html, shown_in_full
 from harness.reports.leaderboard.rules import Wanted
 from harness.store.entry import Entry, Tally, entry_of
 from tests.examples import comparison, environment, failed, passed, sim_environment, wrong_comparison
@@ -156,6 +157,29 @@ def tally(entry: Entry) -> Tally:
 def html_page(*evaluations: Evaluation) -> str:
     made = board(*evaluations)
     return leaderboard_html(made, by_id(*evaluations), lambda of: measurements(made, of, entries(*evaluations)))
+
+
+def brief_page(*evaluations: Evaluation) -> str:
+    """A page of a board that is too large to be shown whole, as the command makes it."""
+    made = board(*evaluations)
+    shown = [one.entry.id for one in shown_in_full(made)]
+    whole = by_id(*evaluations)
+    return leaderboard_html(made, {one: whole[one] for one in shown}, lambda of: [])
+
+
+def many(problems: int = 25, solutions: int = 16) -> list[Evaluation]:
+    """Seeded: of two authors, on two levels, a fourth of them failing."""
+    draw = random.Random(5)
+    found = []
+    for p, s in itertools.product(range(problems), range(solutions)):
+        name, who = f"level{1 + p % 2}_{p}_problem", f"solution_{s:02d}"
+        about = solution(who, author=("ada", "bob")[s % 2])
+        is_right = draw.random() < 0.75
+        made = (
+            timed(name, who, 0.5 + 3 * draw.random(), solution=about) if is_right else broken(name, who, solution=about)
+        )
+        found.append(made)
+    return found
 
 
 def by_id(*evaluations: Evaluation) -> dict[str, Evaluation]:

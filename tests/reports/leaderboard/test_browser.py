@@ -12,10 +12,12 @@ from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from tests.reports.leaderboard.chromium import Chromium
 from tests.reports.leaderboard.samples import (
+    brief_page,
     broken,
     hostile,
     html_page,
     large_journal,
+    many,
     simulated,
     solution,
     timed,
@@ -248,3 +250,49 @@ for (const e of document.querySelectorAll('body *')) {
 }
 return poor;
 """
+
+
+@pytest.fixture(scope="module")
+def brief(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """400 solutions of 25 problems, of which the table has 300 rows from the start."""
+    path = tmp_path_factory.mktemp("brief") / "leaderboard.html"
+    path.write_text(brief_page(*many()), encoding="utf-8")
+    return path
+
+
+def matches(chromium: Chromium) -> str:
+    return str(chromium.find("#matches").text)
+
+
+def test_of_many_solutions_the_first_are_shown_and_all_are_found(chromium: Chromium, brief: Path) -> None:
+    chromium.open(brief)
+    assert len(names(chromium)) == 300
+    assert matches(chromium) == "400 of 400, the first 300 shown"
+    chromium.find("#find").send_keys("level2_9_ ADA")
+    assert set(names(chromium)) == {f"solution_{s:02d}" for s in range(0, 16, 2)}
+    assert matches(chromium) == "8 of 400"
+    assert chromium.complaints() == []
+
+
+def test_all_of_many_solutions_are_sorted(chromium: Chromium, brief: Path) -> None:
+    chromium.open(brief)
+    heading(chromium, "Speed-up").click()
+    script = "return Array.from(document.querySelectorAll('#board tbody tr'), row => row.cells[3].textContent)"
+    speedups = [float(text.rstrip("×")) for text in chromium.run(script) if text != "—"]
+    assert speedups == sorted(speedups, reverse=True)
+    assert speedups[0] > 3.4
+
+
+def test_a_row_that_is_made_looks_like_one_that_was_there(chromium: Chromium, brief: Path) -> None:
+    chromium.open(brief)
+    script = """return Array.from(document.querySelector(arguments[0]).cells,
+        cell => [cell.tagName, cell.className, cell.children.length ? cell.firstElementChild.className : ''])"""
+    first = chromium.run(script, "#board tbody tr")
+    chromium.find("#find").send_keys("level2_9_ solution")
+    assert [cell[:2] for cell in chromium.run(script, "#board tbody tr")] == [cell[:2] for cell in first]
+
+
+def test_what_is_left_out_of_a_problem_is_found_by_a_click(chromium: Chromium, brief: Path) -> None:
+    chromium.open(brief)
+    chromium.run("document.querySelector('a[data-find=level1_0_problem]').click()")
+    assert matches(chromium) == "16 of 400"

@@ -30,64 +30,121 @@ toggle.addEventListener("click", () => {
 prefersDark.addEventListener("change", () => showTheme());
 showTheme(stored());
 
-// Sorting: numbers from data-v, words from the text; what is missing stays last both ways.
-function sortBy(table, column, heading) {
+// The standings: rows of the table, and on a large board others, of which cells are made when they are shown.
+const MOST_ROWS = 300;
+const board = document.getElementById("board");
+const headings = Array.from(board.tHead.rows[0].cells);
+const looks = Array.from(board.tBodies[0].rows[0].cells, (cell) => cell.className);
+const form = document.querySelector(".filter");
+const find = document.getElementById("find");
+const show = document.getElementById("show");
+const ofClass = document.getElementById("class");
+
+function rowOf(element) {
+  const [solution, problem] = element.cells;
+  return {
+    kind: element.dataset.kind,
+    precision: element.dataset.class,
+    words: `${solution.textContent} ${problem.textContent} ${element.dataset.author}`.toLowerCase(),
+    value(column, isNumber) {
+      const cell = element.cells[column];
+      if (!isNumber) return cell.textContent.trim();
+      return cell.dataset.v === "" ? null : Number(cell.dataset.v);
+    },
+    element: () => element,
+  };
+}
+
+function linked(text, anchor, title) {
+  const node = document.createElement(anchor ? "a" : "span");
+  if (anchor) node.href = `#${anchor}`;
+  else node.title = title;
+  node.textContent = text;
+  return node;
+}
+
+function rowFrom([kind, precision, author, solution, problem, problemAnchor, anchor, id, verdict, date, cells]) {
+  const texts = [solution, problem, ...cells.map((cell) => cell[0]), precision, verdict, date];
+  const values = [null, null, ...cells.map((cell) => cell[1]), null, null, null];
+  let made = null;
+  function make() {
+    const row = document.createElement("tr");
+    texts.forEach((text, column) => {
+      const cell = row.appendChild(document.createElement(column ? "td" : "th"));
+      if (column === 0) cell.append(linked(text, anchor, `harness show ${id}`));
+      else if (column === 1) cell.append(linked(text, problemAnchor, ""));
+      else cell.textContent = text;
+      cell.className = looks[column];
+    });
+    row.cells[0].scope = "row";
+    const judged = row.cells[texts.length - 2];
+    judged.replaceChildren(linked(verdict, "", ""));
+    judged.firstChild.className = `verdict ${kind}`;
+    return row;
+  }
+  return {
+    kind,
+    precision,
+    words: `${solution} ${problem} ${author}`.toLowerCase(),
+    value: (column, isNumber) => (isNumber ? values[column] : texts[column]),
+    element: () => (made ??= make()),
+  };
+}
+
+const more = document.getElementById("more");
+let rows = Array.from(board.tBodies[0].rows, rowOf);
+if (more) rows = rows.concat(JSON.parse(more.textContent).map(rowFrom));
+
+function filter() {
+  const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fitting = rows.filter(
+    (row) =>
+      words.every((word) => row.words.includes(word)) &&
+      (!show.value || row.kind === show.value) &&
+      (!ofClass.value || row.precision === ofClass.value)
+  );
+  board.tBodies[0].replaceChildren(...fitting.slice(0, MOST_ROWS).map((row) => row.element()));
+  const first = fitting.length > MOST_ROWS ? `, the first ${MOST_ROWS} shown` : "";
+  document.getElementById("matches").textContent = `${fitting.length} of ${rows.length}${first}`;
+}
+
+// Sorting: numbers from their values, words from the text; what is missing stays last both ways.
+function sortBy(heading) {
+  const column = heading.cellIndex;
   const isNumber = heading.dataset.kind === "number";
   const first = isNumber && heading.textContent.includes("Speed") ? "descending" : "ascending";
   const now = heading.getAttribute("aria-sort");
   const order = now === "none" ? first : now === "ascending" ? "descending" : "ascending";
   const sign = order === "ascending" ? 1 : -1;
-  const valueOf = (row) => {
-    const cell = row.cells[column];
-    if (!isNumber) return cell.textContent.trim();
-    return cell.dataset.v === "" ? null : Number(cell.dataset.v);
-  };
   const compare = (a, b) => {
     if (a === null || b === null) return (a === null) - (b === null);
     return sign * (isNumber ? a - b : a.localeCompare(b, undefined, { numeric: true }));
   };
-  const body = table.tBodies[0];
-  const keyed = Array.from(body.rows, (row) => [valueOf(row), row]);
+  const keyed = rows.map((row) => [row.value(column, isNumber), row]);
   keyed.sort((a, b) => compare(a[0], b[0]));
-  body.append(...keyed.map((pair) => pair[1]));
-  for (const other of heading.parentNode.querySelectorAll("th[aria-sort]")) other.setAttribute("aria-sort", "none");
+  rows = keyed.map((pair) => pair[1]);
+  for (const other of headings) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
   heading.setAttribute("aria-sort", order);
+  filter();
 }
 
-for (const table of document.querySelectorAll("table.sortable")) {
-  for (const heading of table.querySelectorAll("th[aria-sort]")) {
-    heading.querySelector("button").addEventListener("click", () => sortBy(table, heading.cellIndex, heading));
-  }
+for (const heading of headings) {
+  const button = heading.querySelector("button");
+  if (button) button.addEventListener("click", () => sortBy(heading));
 }
-
-// Filtering the standings.
-const form = document.querySelector(".filter");
-const find = document.getElementById("find");
-const show = document.getElementById("show");
-const ofClass = document.getElementById("class");
-const rows = Array.from(document.querySelectorAll("#board tbody tr"));
-
-function filter() {
-  const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let visible = 0;
-  for (const row of rows) {
-    const [solution, problem] = row.cells;
-    const text = `${solution.textContent} ${problem.textContent} ${row.dataset.author}`.toLowerCase();
-    const fits =
-      words.every((word) => text.includes(word)) &&
-      (!show.value || row.dataset.kind === show.value) &&
-      (!ofClass.value || row.dataset.class === ofClass.value);
-    row.hidden = !fits;
-    visible += fits;
-  }
-  document.getElementById("matches").textContent = `${visible} of ${rows.length}`;
-}
-
 form.hidden = false;
 form.addEventListener("input", filter);
 form.addEventListener("change", filter);
 form.addEventListener("submit", (event) => event.preventDefault());
 filter();
+
+// "More in the standings" looks for its problem there.
+for (const link of document.querySelectorAll("a[data-find]")) {
+  link.addEventListener("click", () => {
+    find.value = link.dataset.find;
+    filter();
+  });
+}
 
 // A link to a solution opens it.
 function openTarget() {
