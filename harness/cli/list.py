@@ -84,7 +84,8 @@ def prompt(problem: ProblemName) -> None:
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
-    latest = {solution: index.latest(name, solution) for solution in workspace.solution_names(name)}
+    newest = index.latest_of_problem(name)
+    latest = {solution: newest.get(solution) for solution in workspace.solution_names(name)}
     chosen = {
         solution: last
         for solution, last in latest.items()
@@ -130,8 +131,10 @@ def _print(listing: list[dict[str, Any]], nothing: str) -> None:
         lines.append(Text.assemble((entry["name"], "bold"), about))
         detail = f"cases: {', '.join(entry['cases'])}" if "cases" in entry else entry["error"]
         lines.append(Padding(Text(one_line(detail), style="dim"), (0, 0, 0, 2), expand=False))
+        rows = []
         for solution in entry["solutions"] or [{"name": "(no solution)", "last_verdict": ""}]:
             verdict = "never run" if solution["last_verdict"] is None else solution["last_verdict"]
             where = f" on {solution['backend']}, {solution['at'][:16]}" if "backend" in solution else ""
-            lines.append(Text(f"  {solution['name']:<24} {verdict}{where}"))
+            rows.append(f"  {solution['name']:<24} {verdict}{where}")
+        lines.append(Text("\n".join(rows)))
     print_report(Group(*lines) if lines else nothing)

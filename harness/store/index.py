@@ -91,6 +91,10 @@ class Index:
         )
         return found[0] if found else None
 
+    def latest_of_problem(self, problem: str) -> dict[str, Entry]:
+        """The newest evaluation of each solution of a problem."""
+        return {one.solution: one for one in self._entries(_OLDEST_FIRST, problem=problem)}
+
     def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
         """Return the newest evaluation of each key that has any."""
         found: dict[str, Entry] = {}

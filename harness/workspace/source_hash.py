@@ -32,8 +32,12 @@ def hashed_files(folder: Path) -> dict[str, Path]:
     Raises: InvalidFile where it can't be told what there is.
     """
     with _readable():
-        paths = sorted(path for path in _entries(folder) if path.is_file() and not _is_refused(folder, path))
-    return {path.relative_to(folder).as_posix(): path for path in paths if not _is_compiled(path)}
+        found = {
+            Path(entry.path).relative_to(folder): Path(entry.path)
+            for entry in _entries(folder)
+            if entry.is_file() and not _is_refused(folder, entry)
+        }
+    return {name.as_posix(): path for name, path in sorted(found.items()) if not _is_compiled(path)}
 
 
 def judged_files(folder: Path) -> dict[str, Path]:
@@ -48,14 +52,14 @@ def refuse_unfit(folder: Path) -> None:
     if not is_text(folder.name):
         raise InvalidFile(f"{str(folder)!r}: a name that is no UTF-8; rename the folder")
     with _readable():
-        for path in _entries(folder):
-            if _is_refused(folder, path):
+        for entry in _entries(folder):
+            if _is_refused(folder, entry):
                 raise InvalidFile(
-                    f"{str(path)!r} is a link to {os.readlink(path)!r}: links to folders and out of {folder.name}/ "
+                    f"{entry.path!r} is a link to {os.readlink(entry)!r}: links to folders and out of {folder.name}/ "
                     "aren't followed; put a copy in its place"
                 )
-            if path.is_file() and not os.access(path, os.R_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            if entry.is_file() and not os.access(entry, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.path)
 
 
 def is_text(name: str) -> bool:
@@ -63,9 +67,17 @@ def is_text(name: str) -> bool:
     return name.isascii() or name == name.encode(errors="replace").decode()
 
 
-def _entries(folder: Path) -> Iterator[Path]:
-    for root, folders, files in os.walk(folder, onerror=_raise):  # lists linked folders, and doesn't go into them
-        yield from (Path(root, name) for name in (*folders, *files))
+def _entries(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+    """All files and folders below, linked folders too, but nothing in these. A folder that is gone has no files."""
+    try:
+        with os.scandir(folder) as found:
+            entries = list(found)
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        yield entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _entries(entry.path)
 
 
 def _content(path: Path) -> bytes:
@@ -82,14 +94,10 @@ def _readable() -> Iterator[None]:
         raise InvalidFile(f"{error.filename}: can't be read: {error.strerror}") from error
 
 
-def _raise(error: OSError) -> None:
-    """Raise the error, but for a folder that is gone: it has no files."""
-    if not isinstance(error, FileNotFoundError):
-        raise error
-
-
-def _is_refused(folder: Path, path: Path) -> bool:
-    return path.is_symlink() and (path.is_dir() or not path.resolve().is_relative_to(folder.resolve()))
+def _is_refused(folder: Path, entry: os.DirEntry[str]) -> bool:
+    if not entry.is_symlink():
+        return False
+    return entry.is_dir() or not Path(entry.path).resolve().is_relative_to(folder.resolve())
 
 
 def _is_compiled(path: Path) -> bool:

@@ -31,8 +31,10 @@ class Workspace:
 
     def problem(self, name: str) -> Problem:
         """Load a problem. Raises: UsageError for an unknown name, InvalidFile for a broken problem."""
-        _require(name, self.problem_names(), "problem", self.root / "problems")
-        return load_problem(self.root / "problems" / name)
+        folder = self.root / "problems"
+        if not _is_plain(name) or not _exists(folder / name / "problem.py"):
+            _require(name, self.problem_names(), "problem", folder)
+        return load_problem(folder / name)
 
     def solution_names(self, problem: str) -> list[str]:
         """Return the names of a problem's solutions. Raises: UsageError for a folder whose name can't be shown."""
@@ -101,13 +103,13 @@ def _folders_with(folder: Path, file: str) -> list[str]:
     Raises: UsageError for a name that would steer the terminal or the CI that shows it, and where `folder` can't be
     read."""
     try:
-        names = sorted(name for name in os.listdir(folder) if _exists(folder / name / file))
+        names = sorted(name for name in os.listdir(folder) if _exists(os.path.join(folder, name, file)))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise UsageError(f"{error.filename}: can't be read: {error.strerror}") from error
     for name in names:
-        if not name.isprintable() or "::" in name or "##[" in name:
+        if not _is_plain(name):
             raise UsageError(
                 f"{folder / ascii(name)}: a folder's name has printable letters, and neither '::' nor '##[', which "
                 "command a CI; rename it"
@@ -115,10 +117,16 @@ def _folders_with(folder: Path, file: str) -> list[str]:
     return names
 
 
-def _exists(path: Path) -> bool:
+def _is_plain(name: str) -> bool:
+    """Say whether it is a folder's name, and one that neither a terminal nor a CI takes for a command."""
+    is_name = name not in ("", ".", "..") and "/" not in name
+    return is_name and name.isprintable() and "::" not in name and "##[" not in name
+
+
+def _exists(path: str | Path) -> bool:
     """Say whether it exists; True where that can't be told."""
     try:
-        path.stat()
+        os.stat(path)
     except PermissionError:
         return True
     except OSError:
