@@ -35,10 +35,36 @@ _LIMITS = {
 }
 
 
+Place = tuple[str | int, ...]
+"""Keys and numbers of items that lead to a value."""
+
+
 def complaint(error: ValidationError, kind: Any) -> str:
-    """The first fault of data that should have been a `kind`: "timing: unknown key 'blok'. Did you mean 'blocks'?"."""
-    # Of a union's members the one that fits furthest; and rather what is misspelt than what therefore is missing.
-    fault = max(error.errors(), key=lambda one: (len(one["loc"]), one["type"] == _UNKNOWN))
+    """The gravest fault of data that should have been a `kind`: "unknown key 'blok'. Did you mean 'blocks'?"."""
+    return _words_of(max(error.errors(), key=_weight), kind)
+
+
+def complaints(error: ValidationError, kind: Any) -> dict[Place, str]:
+    """Every fault by its place, the gravest first."""
+    found: dict[Place, str] = {}
+    misspelt: set[Place] = set()
+    for fault in sorted(error.errors(), key=_weight, reverse=True):
+        outer = tuple(_follow(kind, fault["loc"][:-1])[0])
+        is_unknown, is_missing = fault["type"] == _UNKNOWN, fault["type"] == "missing"
+        place = (*outer, fault["loc"][-1]) if is_unknown else tuple(_follow(kind, fault["loc"])[0])
+        misspelt |= {outer} if is_unknown else set()
+        is_told = any(known[: len(place)] == place for known in found)
+        if not (is_missing and outer in misspelt) and (is_missing or not is_told):
+            found[(*outer, fault["loc"][-1]) if is_missing else place] = _words_of(fault, kind)
+    return found
+
+
+def _weight(fault: Any) -> tuple[int, bool]:
+    """The gravity: of a union's members the one that fits furthest counts; a misspelt key more than a missing one."""
+    return len(fault["loc"]), fault["type"] == _UNKNOWN
+
+
+def _words_of(fault: Any, kind: Any) -> str:
     what, given, context = fault["type"], fault["input"], fault.get("ctx", {})
     *outer, last = fault["loc"] or [""]
     if what == _UNKNOWN:

@@ -19,7 +19,11 @@ class UsageError(HarnessError):
 
 
 class InvalidFile(UsageError):
-    """A file of the workspace breaks its rules."""
+    """A file of the workspace breaks its rules: `faults` has all that is wrong with it, the message the first."""
+
+    def __init__(self, message: str, *others: str) -> None:
+        super().__init__(message)
+        self.faults = (message, *others)
 
 
 class MachineError(HarnessError):

@@ -51,16 +51,22 @@ def list_workspace(
 
 
 def check(json: JsonFlag = False) -> None:
-    """Read every problem, solution and config, and list what is wrong in them. Exit code 2 where something is.
+    """Read every problem, solution and config, and gate.yaml: list what is wrong. Exit code 2 where something is.
 
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """
+    from harness.gate import load_policy
     from harness.reports import one_line
     from harness.workspace.selection import faults_of
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    faults = [str(fault).replace(f"{workspace.root}/", "") for fault in faults_of(workspace)]
+    found = faults_of(workspace)
+    try:
+        load_policy(None, workspace.root)
+    except InvalidFile as error:
+        found.append(error)
+    faults = [words.replace(f"{workspace.root}/", "") for fault in found for words in fault.faults]
     if json:
         print_json({"faults": faults})
     else:

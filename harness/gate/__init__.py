@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.gate.decision import Opener as Opener
     from harness.gate.decision import decide as decide
     from harness.gate.policy import Policy as Policy
+    from harness.gate.policy import load_policy as load_policy
     from harness.gate.snapshot import SNAPSHOT_FILE as SNAPSHOT_FILE
     from harness.gate.snapshot import accept_run as accept_run
     from harness.gate.snapshot import open_snapshot as open_snapshot

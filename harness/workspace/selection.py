@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -88,20 +88,28 @@ def tasks_of(
 
 
 def faults_of(workspace: Workspace) -> list[InvalidFile]:
-    """Load every problem, solution and config: what is wrong with each."""
+    """Load every problem, solution and config: what is wrong with each. A solution without a problem is wrong, too."""
     loads: list[Callable[[], object]] = [
         partial(workspace.config, str(path)) for path in sorted((workspace.root / "configs").glob("*.yaml"))
     ]
     for problem in workspace.problem_names():
         loads.append(partial(workspace.problem, problem))
         loads += [partial(workspace.solution, problem, name) for name in workspace.solution_names(problem)]
-    found: list[InvalidFile] = []
+    found = [InvalidFile(words) for words in _orphans(workspace)]
     for load in loads:
         try:
             load()
         except InvalidFile as error:
             found.append(error)
     return found
+
+
+def _orphans(workspace: Workspace) -> Iterator[str]:
+    """Folders of solutions that belong to no problem."""
+    problems = workspace.problem_names()
+    for folder in sorted((workspace.root / "solutions").glob("*/")):
+        if folder.name not in problems and workspace.solution_names(folder.name):
+            yield f"{folder}: no problem has this name.{did_you_mean(folder.name, problems)}"
 
 
 def select_names(

@@ -38,31 +38,37 @@ def read_yaml(cls: type[T], path: Path) -> T:
     Raises:
         InvalidFile: broken YAML, an unknown key, a value of the wrong type.
     """
-    return _validated(cls, read_mapping(path), str(path))
+    return parse_yaml(cls, _text(path), str(path))
 
 
 def parse_yaml(cls: type[T], text: str, source: str) -> T:
     """Parse a text like read_yaml(); `source` is what complaints call it."""
-    return _validated(cls, _mapping(text, source), source)
+    return _validated(cls, _mapping(text, source), text, source)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """The file's mapping as it is written; an empty file gives an empty one. Raises: InvalidFile."""
+    return _mapping(_text(path), str(path))
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: not valid YAML: {error}") from None
     except OSError as error:
         raise InvalidFile(f"{path}: can't be read: {error.strerror}") from None
-    return _mapping(text, str(path))
 
 
 def _mapping(text: str, source: str) -> dict[str, Any]:
     try:
         data = yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
+        raise InvalidFile(f"{place}: not valid YAML: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: also a date of month 13
-        words = str(error).replace('in "<unicode string>", ', "in ")
-        raise InvalidFile(f"{source}: not valid YAML: {' '.join(words.split())}") from None
+        raise InvalidFile(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -70,12 +76,30 @@ def _mapping(text: str, source: str) -> dict[str, Any]:
     return data
 
 
-def _validated(cls: type[T], data: dict[str, Any], source: str) -> T:
+def _validated(cls: type[T], data: dict[str, Any], text: str, source: str) -> T:
     from pydantic import TypeAdapter, ValidationError  # settings files are read without it
 
-    from harness.complaints import complaint
+    from harness.complaints import complaints
 
     try:
         return TypeAdapter(cls).validate_json(json.dumps(data, default=str), strict=True)  # str: dates
     except ValidationError as error:
-        raise InvalidFile(f"{source}: {complaint(error, cls)}") from None
+        root = yaml.compose(text, _Loader)
+        found = complaints(error, cls).items()
+        raise InvalidFile(*(f"{source}:{_line_of(place, root)}: {words}" for place, words in found)) from None
+
+
+def _line_of(place: tuple[str | int, ...], node: yaml.Node | None) -> int:
+    """The line of a value's key, or of the nearest that there is above it."""
+    line = 1
+    for part in place:
+        below: list[tuple[Any, yaml.Node]] = []
+        if isinstance(node, yaml.MappingNode):
+            below = [(value, key) for key, value in node.value if key.value == part]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            below = [(one, one) for one in node.value[part : part + 1]]
+        if not below:
+            break
+        node, shown = below[-1]
+        line = shown.start_mark.line + 1
+    return line

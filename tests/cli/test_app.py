@@ -110,7 +110,7 @@ def test_a_broken_file_ends_with_two_and_its_place(harness: Shell, workspace: Pa
     (workspace / "problems" / "relu" / "problem.yaml").write_text("tolerence: exact")
     outcome = harness("run", "--problem", "relu")
     assert outcome.code == 2
-    assert "problems/relu/problem.yaml: unknown key" in outcome.err
+    assert "problems/relu/problem.yaml:1: unknown key" in outcome.err
     assert "'tolerence'" in outcome.err
     assert "'tolerance'?" in outcome.err
 
@@ -119,15 +119,20 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     assert (harness("check").code, harness("check").out) == (0, "nothing is wrong\n")
     (workspace / "problems/maxpool2d/problem.yaml").write_text("tolerence: exact")
     (workspace / "problems/relu/problem.py").write_text("def (")
-    (workspace / "configs/quick.yaml").write_text("timing: {blokcs: 6}")
+    (workspace / "configs/quick.yaml").write_text("timing: {blokcs: 6,\n  calls_per_turn: 0}")
+    (workspace / "gate.yaml").write_text("largest_slowdwn: 1")
+    (workspace / "solutions/rleu/x").mkdir(parents=True)
+    (workspace / "solutions/rleu/x/solution.py").write_text("")
     outcome = harness("check")
     assert outcome.code == 2
     lines = sorted(outcome.out.splitlines())
-    assert [line.partition(":")[0] for line in lines] == [
-        *("configs/quick.yaml", "problems/maxpool2d/problem.yaml", "problems/relu/problem.py")
+    assert [line.partition(": ")[0] for line in lines] == [
+        *("configs/quick.yaml:1", "configs/quick.yaml:2", "gate.yaml:1", "problems/maxpool2d/problem.yaml:1"),
+        *("problems/relu/problem.py:1", "solutions/rleu"),
     ]
-    assert "'tolerance'" in lines[1]
-    assert len(json.loads(harness("check", "--json").out)["faults"]) == 3
+    assert "'tolerance'" in lines[3]
+    assert "'relu'" in lines[5]
+    assert len(json.loads(harness("check", "--json").out)["faults"]) == 6
 
 
 @pytest.mark.parametrize("command", [["run", "maxpool2d"], ["compare"]])
@@ -180,7 +185,7 @@ def test_a_title_is_one_harmless_line(harness: Shell, workspace: Path) -> None:
 def test_list_shows_a_broken_problem_among_the_others(harness: Shell, workspace: Path) -> None:
     (workspace / "problems" / "maxpool2d" / "problem.yaml").write_text("tolerence: exact")
     broken, whole = json.loads(harness("list", "--json").out)["problems"]
-    assert "problem.yaml: unknown key" in broken["error"]
+    assert "problem.yaml:1: unknown key" in broken["error"]
     assert "'tolerence'" in broken["error"]
     assert [solution["name"] for solution in broken["solutions"]] == ["plain", "shared_tile"]
     assert whole["title"] == "relu"

@@ -370,7 +370,7 @@ def test_a_broken_solution_yaml_fails_that_solution_and_every_report_tells_of_it
     assert "maxpool2d/plain: failed (missing_result)" in outcome.out
     assert "\x1b" not in outcome.out + outcome.err
     (case,) = ElementTree.parse(workspace / "gate.xml").getroot().iter("failure")
-    assert "solutions/maxpool2d/plain/solution.yaml: unknown key" in (case.text or "")
+    assert "solutions/maxpool2d/plain/solution.yaml:1: unknown key" in (case.text or "")
     (result,) = json.loads((workspace / "gate.sarif").read_text())["runs"][0]["results"]
     place = result["locations"][0]["physicalLocation"]["artifactLocation"]
     assert place["uri"] == "solutions/maxpool2d/plain/solution.yaml"

@@ -294,7 +294,7 @@ def test_a_broken_solution_yaml_is_a_finding_of_its_solution_alone(workspace: Wo
     assert found.broken[0].outcome == "failed"
     ((problem, solution, message, file, line),) = broken(workspace)
     assert (problem, solution, file, line) == ("relu", "tiled", "solutions/relu/tiled/solution.yaml", 1)
-    assert message.startswith("solutions/relu/tiled/solution.yaml: ")
+    assert message.startswith("solutions/relu/tiled/solution.yaml:1: ")
     assert "'languag'" in message
 
 

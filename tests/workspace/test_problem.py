@@ -112,7 +112,16 @@ def test_a_tolerance_can_be_exact(tmp_path: Path) -> None:
 
 def test_a_mistyped_key_gets_a_suggestion(tmp_path: Path) -> None:
     text = complaint(tmp_path, "tolerence: exact")
-    assert tells(text, f"{tmp_path}/relu2d/problem.yaml:", "unknown key 'tolerence'", "Did you mean 'tolerance'?")
+    assert tells(text, f"{tmp_path}/relu2d/problem.yaml:1", "unknown key 'tolerence'", "Did you mean 'tolerance'?")
+
+
+def test_every_fault_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+    folder = problem_folder(tmp_path, "title: 3\n\ntolerance:\n  atol: -1\n  rtl: 0\ncases: {small: {constants: 7}}\n")
+    with pytest.raises(InvalidFile) as error:
+        load_problem(folder)
+    found = sorted(fault.removeprefix(f"{folder}/problem.yaml:").split(":")[0] for fault in error.value.faults)
+    assert found == ["1", "4", "5", "6"]
+    assert str(error.value) == error.value.faults[0]
 
 
 @pytest.mark.parametrize(
@@ -129,14 +138,14 @@ def test_a_mistyped_key_further_in_gets_a_suggestion(tmp_path: Path, yaml: str, 
 @pytest.mark.parametrize(
     ("yaml", "words"),
     [
-        ("precision: flot32", ["problem.yaml: precision", "'flot32'", "Did you mean 'float32'?"]),
-        ("independent_batch: 1", ["problem.yaml: independent_batch", "a whole number where true or false belongs"]),
-        ("tags: pooling", ["problem.yaml: tags", "a text where a list belongs"]),
-        ("title: 3", ["problem.yaml: title", "a whole number where a text belongs"]),
-        ("tolerance: {atol: -0.5, rtol: 0}", ["problem.yaml: tolerance", "at least 0"]),
-        ("tolerance: {atol: 0.5}", ["problem.yaml: tolerance", "key 'rtol' is missing"]),
-        ("cases: {small: [1]}", ["problem.yaml: cases.small", "a list where a mapping belongs"]),
-        ("cases: {small: {init_inputs: 3}}", ["problem.yaml: cases.small.init_inputs", "a whole number where"]),
+        ("precision: flot32", ["problem.yaml:1: precision", "'flot32'", "Did you mean 'float32'?"]),
+        ("independent_batch: 1", ["problem.yaml:1: independent_batch", "a whole number where true or false belongs"]),
+        ("tags: pooling", ["problem.yaml:1: tags", "a text where a list belongs"]),
+        ("title: 3", ["problem.yaml:1: title", "a whole number where a text belongs"]),
+        ("tolerance: {atol: -0.5, rtol: 0}", ["problem.yaml:1: tolerance", "at least 0"]),
+        ("tolerance: {atol: 0.5}", ["problem.yaml:1: tolerance", "key 'rtol' is missing"]),
+        ("cases: {small: [1]}", ["problem.yaml:1: cases.small", "a list where a mapping belongs"]),
+        ("cases: {small: {init_inputs: 3}}", ["problem.yaml:1: cases.small.init_inputs", "a whole number where"]),
         ("[1, 2]", ["list where a mapping of keys belongs"]),
     ],
 )
@@ -147,8 +156,7 @@ def test_a_value_of_the_wrong_kind_is_named(tmp_path: Path, yaml: str, words: li
 
 def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     text = complaint(tmp_path, "title: a\ncases: {small: [\n")
-    assert "relu2d/problem.yaml: not valid" in text
-    assert "line 3" in text
+    assert "relu2d/problem.yaml:3:1:" in text
 
 
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
@@ -246,4 +254,4 @@ def test_without_formulas_all_is_counted(tmp_path: Path) -> None:
     ],
 )
 def test_a_formula_that_gives_no_work_is_refused(tmp_path: Path, yaml: str, said: str) -> None:
-    assert f"problem.yaml: {said}" in complaint(tmp_path, yaml)
+    assert said in complaint(tmp_path, yaml)

@@ -189,14 +189,14 @@ def test_a_solution_says_on_which_gpus_it_runs(
 def test_another_way_to_name_a_gpu_is_an_error(workspace: Workspace, word: str) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text(f"compute_capability: {word}")
-    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*compute_capability .*'9\.0'"):
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml:1: .*compute_capability .*'9\.0'"):
         workspace.solutions("maxpool2d", ["plain"])
 
 
 def test_a_wrong_word_in_a_solution_s_file_is_named(workspace: Workspace) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text("expected_verdict: fails")
-    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*expected_verdict: 'fails'"):
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml:1: .*expected_verdict: 'fails'"):
         workspace.solutions("maxpool2d", ["plain"])
 
 
@@ -231,7 +231,7 @@ def test_a_mistyped_config_gets_a_suggestion(workspace: Workspace) -> None:
 )
 def test_a_broken_config_names_file_and_key(workspace: Workspace, yaml: str, words: str) -> None:
     (workspace.root / "configs" / "quick.yaml").write_text(yaml)
-    with pytest.raises(InvalidFile, match=rf"configs/quick\.yaml: .*{words}"):
+    with pytest.raises(InvalidFile, match=rf"configs/quick\.yaml:1: .*{words}"):
         workspace.config("quick")
 
 

@@ -169,7 +169,7 @@ def _problems(board: Board, evaluations: Mapping[str, Evaluation], history: Hist
 
 
 def _winners(solutions: Sequence[RowView]) -> list[tuple[str, list[tuple[RowView, Markup]], Markup, int]]:
-    """By class of precision the fastest solution of each problem with its bar; the axis; how many more there are."""
+    """The fastest solution of each problem with its bar, by class of precision; the axis; how many more there are."""
     found = []
     for precision in dict.fromkeys(one.precision for one in solutions):
         best: dict[str, RowView] = {}
