@@ -11,6 +11,7 @@ import typer
 
 from harness.cli import exit_codes
 from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName, spread
+from harness.errors import Interrupted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from harness.model.evaluation import Evaluation
     from harness.run.session import Session
     from harness.workspace.selection import Task
+    from harness.workspace.watcher import Watcher
     from harness.workspace.workspace import Workspace
 
 
@@ -29,7 +31,8 @@ def watch(
     *,
     options: JudgingOptions,
 ) -> None:
-    """Check a solution now and after every save of it or its problem. Ctrl-C ends.
+    """Check a solution now and after every save of it or its problem; a save during a check starts it anew. Ctrl-C
+    ends.
 
     Each check is an evaluation in the journal. Example: harness watch maxpool2d plain --case small
     """
@@ -50,16 +53,30 @@ def watch(
     console = Console()
     watcher = Watcher([workspace.root / "problems" / problem, workspace.root / "solutions" / problem / solution])
     results = options.results or workspace.results
-    with open_session(options.backend, workspace.root, results, settings, options.seed, _say) as session:
-        while True:
-            watcher.mark()
-            console.clear()  # does nothing where output is no terminal
-            check(console, session, workspace, (problem, solution), cases, options.verbose)
-            console.print(f"[dim]{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends[/dim]", highlight=False)
-            try:
-                watcher.wait()
-            except KeyboardInterrupt:  # the way to leave; during a check it is an interruption like any other
-                raise typer.Exit(exit_codes.PASSED) from None
+    while True:  # a check that a save interrupts takes its session with it
+        with open_session(options.backend, workspace.root, results, settings, options.seed, _say) as session:
+            is_finished = True
+            while is_finished:
+                watcher.mark()
+                console.clear()  # does nothing where output is no terminal
+                with watcher.setting(session.workers.stop) as saved:
+                    try:
+                        check(console, session, workspace, (problem, solution), cases, options.verbose)
+                    except Interrupted:
+                        if not saved.is_set():
+                            raise
+                is_finished = not saved.is_set()
+                if is_finished:
+                    _wait(console, watcher)
+        _say("saved meanwhile: checking again")
+
+
+def _wait(console: Console, watcher: Watcher) -> None:
+    console.print(f"[dim]{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends[/dim]", highlight=False)
+    try:
+        watcher.wait()
+    except KeyboardInterrupt:  # the way to leave; during a check it is an interruption like any other
+        raise typer.Exit(exit_codes.PASSED) from None
 
 
 def check(

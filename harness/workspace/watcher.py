@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import InvalidFile
@@ -28,6 +30,28 @@ class Watcher:
     def mark(self) -> None:
         """Mark what the folders hold now as the old state."""
         self._marked = self._contents()
+
+    @contextmanager
+    def setting(self, stop: threading.Event) -> Iterator[threading.Event]:
+        """Set `stop`, and the event that is given, when the contents differ from the marked ones within the block."""
+        saved, ended = threading.Event(), threading.Event()
+
+        def look() -> None:
+            last = self._look()
+            while not ended.wait(_INTERVAL_S):
+                before, last = last, self._look()
+                if last != before and self._contents() != self._marked:
+                    saved.set()
+                    stop.set()
+                    return
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        try:
+            yield saved
+        finally:
+            ended.set()
+            looking.join()
 
     def wait(self) -> None:
         """Wait until the contents differ from the marked ones and have been at rest between two looks: editors write in

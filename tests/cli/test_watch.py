@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.errors import Interrupted
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
@@ -19,14 +22,19 @@ from tests.examples import failed, passed, sim_environment
 class FakeSession:
     """Answers with one evaluation after another, and remembers what it was asked."""
 
-    def __init__(self, *answers: Evaluation | BaseException) -> None:
+    def __init__(self, *answers: Evaluation | BaseException | Callable[[], object]) -> None:
         self._answers = list(answers)
         self.tasks: list[Task] = []
         self.opened_with: tuple[Any, ...] = ()
+        self.workers = SimpleNamespace(stop=threading.Event())
 
     def evaluate(self, tasks: Sequence[Task], observe: object) -> Iterator[Evaluation]:
         self.tasks += tasks
         answer = self._answers.pop(0)
+        if callable(answer):  # a save; then it is interrupted
+            answer()
+            assert self.workers.stop.wait(30)
+            raise Interrupted
         if isinstance(answer, BaseException):
             raise answer
         yield answer
@@ -56,7 +64,7 @@ def saves(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeSession]:
-    def answering(*answers: Evaluation | BaseException) -> FakeSession:
+    def answering(*answers: Evaluation | BaseException | Callable[[], object]) -> FakeSession:
         session = FakeSession(*answers)
 
         def open_session(*arguments: Any) -> FakeSession:
@@ -88,6 +96,19 @@ def test_it_checks_now_and_after_each_save_until_ctrl_c(
     assert outcome.out.count("Ctrl-C ends") == 2
     assert [(task.solution.name, task.cases) for task in session.tasks] == [("plain", ("small",))] * 2
     assert "\x1b" not in outcome.out
+
+
+def test_a_save_during_a_check_starts_it_anew(
+    harness: Shell, workspace: Path, saves: Callable[..., None], opened: Callable[..., FakeSession]
+) -> None:
+    source = workspace / "solutions" / "maxpool2d" / "plain" / "solution.py"
+    session = opened(lambda: source.write_text("class ModelNew: 'another'"), RIGHT)
+    saves()
+    outcome = harness("watch", "maxpool2d", "plain")
+    assert outcome.code == 0
+    assert "saved meanwhile" in outcome.err
+    assert outcome.out.count("Ctrl-C ends") == 1
+    assert len(session.tasks) == 2
 
 
 def test_a_file_broken_by_a_save_is_shown_and_waited_out(
