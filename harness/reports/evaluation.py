@@ -36,7 +36,7 @@ from harness.store.entry import config_hash
 _COMMAND_WIDTH = 74
 _CONFIG_FILE = "repeat.yaml"
 _QUOTED_LINE = re.compile(r" *\d+ \| ")
-_DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES}
+_DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES, Verdict.LOAD_ERROR, Verdict.RUNTIME_ERROR}
 
 
 def show_report(evaluation: Evaluation, all_cases: Collection[str]) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import traceback
+from pathlib import Path
 
 import torch
 
@@ -38,6 +39,8 @@ from harness.worker.extensions import Extensions
 from harness.worker.gpu_compilation import compile_for_gpu
 
 _MESSAGE_CHARS = 20_000
+_OURS = (str(Path(__file__).parents[1]), str(Path(torch.__file__).parent))
+"""The folders of code that calls a solution's."""
 
 
 def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, protections: tuple[str, ...]) -> None:
@@ -66,7 +69,7 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
         return Raised(
             type_name=type(error).__name__,
             message=str(error)[:_MESSAGE_CHARS],
-            traceback="".join(traceback.format_exception(error))[-_MESSAGE_CHARS:],
+            traceback=_told(error)[-_MESSAGE_CHARS:],
             extensions=arm.extensions.take_reports(),
             findings=findings,
             launches=launches,
@@ -75,6 +78,18 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _told(error: Exception) -> str:
+    """The traceback from the solution's first frame on: what called that is ours, and says nothing to its author."""
+    told: traceback.TracebackException | None = traceback.TracebackException.from_exception(error)
+    assert told is not None
+    text = told
+    while told is not None:
+        its = next((number for number, frame in enumerate(told.stack) if not frame.filename.startswith(_OURS)), 0)
+        told.stack = traceback.StackSummary.from_list(told.stack[its:])
+        told = told.__cause__ or told.__context__
+    return "".join(text.format())
 
 
 def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:

@@ -1,0 +1,49 @@
+"""What a worker tells of an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.worker import serve
+
+
+def function(file: str, text: str, **names: object) -> Callable[[], None]:
+    """A function `f` whose frames lie in a file of this name."""
+    scope: dict[str, Callable[[], None]] = {}
+    exec(compile(f"def f():\n    {text}", file, "exec"), dict(names), scope)
+    return scope["f"]
+
+
+def told(outermost: Callable[[], None]) -> str:
+    with pytest.raises(ValueError, match="no") as raised:
+        outermost()
+    error = raised.value
+    assert error.__traceback__ is not None
+    return serve._told(error.with_traceback(error.__traceback__.tb_next))  # without this test's own frame
+
+
+OURS = f"{serve._OURS[0]}/worker/arm.py"
+
+
+def test_a_traceback_begins_with_the_solutions_first_frame() -> None:
+    inner = function(f"{serve._OURS[1]}/nn/modules/module.py", "raise ValueError('no')")
+    solution = function("solutions/relu/plain/solution.py", "inner()", inner=inner)
+    text = told(function(OURS, "solution()", solution=solution))
+    assert "arm.py" not in text
+    assert text.index("solution.py") < text.index("module.py") < text.index("ValueError: no")
+
+
+def test_causes_are_told_alike() -> None:
+    cause = function("solutions/relu/plain/solution.py", "raise KeyError('x')")
+    wrapped = function(
+        OURS, "\n    ".join(["try: cause()", "except KeyError as e: raise ValueError('no') from e"]), cause=cause
+    )
+    text = told(wrapped)
+    assert text.index("KeyError: 'x'") < text.index("ValueError: no")
+    assert text.count("solution.py") == 1
+
+
+def test_frames_of_ours_alone_stay() -> None:
+    assert "arm.py" in told(function(OURS, "raise ValueError('no')"))
