@@ -117,12 +117,12 @@ _KNOWN_CAUSES = (
         "a worker's user has no entry in the user database: take getpass.getuser(), or do without",
     ),
     (
-        r"values \(.*got -?nan, want (?!-?nan)",
+        r"outside the tolerance; first at \[[0-9, ]{0,80}\]: got -?nan, want (?!-?nan)",
         "NaN also stands where nothing was written, since outputs are filled with it before each call: look for "
         "elements that no thread writes, then for 0/0, inf - inf and reads of memory that nothing wrote",
     ),
     (
-        r"expected a \";\"|expected ['‘].*['’] before",
+        r"expected a \";\"|expected ['‘].{1,20}['’] before",
         "a statement before the line named may lack its semicolon or bracket",
     ),
     (
