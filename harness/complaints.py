@@ -35,6 +35,8 @@ _LIMITS = {
 }
 
 
+_MOST = 20
+
 Place = tuple[str | int, ...]
 """Keys and numbers of items that lead to a value."""
 
@@ -45,10 +47,10 @@ def complaint(error: ValidationError, kind: Any) -> str:
 
 
 def complaints(error: ValidationError, kind: Any) -> dict[Place, str]:
-    """Every fault by its place, the gravest first."""
+    """Every fault by its place, the gravest first; of very many, the first of these."""
     found: dict[Place, str] = {}
     misspelt: set[Place] = set()
-    for fault in sorted(error.errors(), key=_weight, reverse=True):
+    for fault in sorted(error.errors(), key=_weight, reverse=True)[:_MOST]:
         outer = tuple(_follow(kind, fault["loc"][:-1])[0])
         is_unknown, is_missing = fault["type"] == _UNKNOWN, fault["type"] == "missing"
         place = (*outer, fault["loc"][-1]) if is_unknown else tuple(_follow(kind, fault["loc"])[0])

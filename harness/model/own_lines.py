@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 
 from harness.model.evaluation import Failure
 
@@ -19,6 +20,9 @@ _ERROR = re.compile(
 _QUOTE = re.compile(r"\s{0,9}([0-9]{1,7}) \| ?(.*)")
 _AT_LINE = re.compile(r"\bat line ([0-9]{1,7})\b")
 _MOST_ERRORS = 8
+_MOST_QUOTES = 100
+_MOST_ALIKE = 100
+"""Of lines that read alike the first ones: a stranger's file may have a hundred thousand."""
 _QUOTES = ('"""', "'''")
 _ABOVE = {"main.cpp": 1}
 """The lines that torch writes above the first string; three above CUDA."""
@@ -37,7 +41,8 @@ def in_own_lines(failure: Failure, files: Mapping[str, str]) -> Failure:
             quoted = re.sub(r"^\s{0,9}[0-9]{1,7} \|", "", "".join(lines[number + 1 : number + 2]))
             if place := own.place(quoted, int(match["nvcc"] or match["line"]), _ABOVE.get(match["file"], 3)):
                 named[match["place"]] = place
-    quotes = [(int(match[1]), match[2]) for line in lines if (match := _QUOTE.fullmatch(line))]
+    matches = islice(filter(None, map(_QUOTE.fullmatch, lines)), _MOST_QUOTES)
+    quotes = [(int(match[1]), match[2]) for match in matches]
     places = {number: place for number, text in quotes if (place := own.place(text, number))}
 
     def at_own_line(match: re.Match[str]) -> str:
@@ -65,7 +70,9 @@ class _OwnLines:
         for name, source in files.items():
             start = 0
             for number, line in enumerate(source.splitlines(), 1):
-                self._known.setdefault(line.strip(), []).append(((name, number), number - start))
+                alike = self._known.setdefault(line.strip(), [])
+                if len(alike) < _MOST_ALIKE:
+                    alike.append(((name, number), number - start))
                 start = number - 1 if any(mark in line for mark in _QUOTES) else start
 
     def place(self, text: str, number: int, above: int = 3) -> Place | None:

@@ -82,7 +82,11 @@ def _validated(cls: type[T], data: dict[str, Any], text: str, source: str) -> T:
     from harness.complaints import complaints
 
     try:
-        return TypeAdapter(cls).validate_json(json.dumps(data, default=str), strict=True)  # str: dates
+        plain = json.dumps(data, default=str)  # str: dates
+    except ValueError:
+        raise InvalidFile(f"{source}: not valid YAML: an alias stands within what it names") from None
+    try:
+        return TypeAdapter(cls).validate_json(plain, strict=True)
     except ValidationError as error:
         root = yaml.compose(text, _Loader)
         found = complaints(error, cls).items()

@@ -84,3 +84,7 @@ def test_what_quotes_no_line_of_the_solutions_stays(reason: str, details: str | 
 @pytest.mark.parametrize("piece", ["cuda.cu(1): error: b\n  c\n", "at line 1 ", "    1 | x\n", "1" * 50, ": ", "a.b"])
 def test_the_work_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
     said(piece * 20_000, piece * 20_000)
+
+
+def test_many_lines_that_read_alike_do_no_harm() -> None:
+    said("x", "\n".join(f"{n} | x" for n in range(2_000)), kernel_cu="x\n" * 100_000)

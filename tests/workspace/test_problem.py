@@ -159,6 +159,10 @@ def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     assert "relu2d/problem.yaml:3:1:" in text
 
 
+def test_an_alias_within_what_it_names_is_named(tmp_path: Path) -> None:
+    assert "alias" in complaint(tmp_path, "tags: &a [*a]\n")
+
+
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     assert load_problem(problem_folder(tmp_path, "# nothing yet\n")).precision == "float32"
 
