@@ -22,7 +22,7 @@ _AT_LINE = re.compile(r"\bat line ([0-9]{1,7})\b")
 _MOST_ERRORS = 8
 _MOST_QUOTES = 100
 _MOST_ALIKE = 100
-"""Of lines that read alike the first ones: a stranger's file may have a hundred thousand."""
+"""The lines that are kept of those that read alike: a stranger's file may have a hundred thousand."""
 _QUOTES = ('"""', "'''")
 _ABOVE = {"main.cpp": 1}
 """The lines that torch writes above the first string; three above CUDA."""
