@@ -140,13 +140,7 @@ def _value(one: dict[str, Any], root: dict[str, Any]) -> str:
     if "enum" in one or "const" in one:
         return ", ".join(f"`{value}`" for value in one.get("enum", [one.get("const")]))
     kind = {"object": "keys and values", "array": "a list"}.get(one.get("type", ""), str(one.get("type", "anything")))
-    bounds = (
-        ("minimum", "at least"),
-        ("exclusiveMinimum", "above"),
-        ("maximum", "at most"),
-        ("exclusiveMaximum", "below"),
-    )
-    words = [f"{word} {one[key]:g}" for key, word in bounds if key in one]
+    words = [f"{word} {one[key]:g}" for key, word in BOUNDS.items() if key in one]
     return ", ".join([f"{kind} of {_value(one['items'], root)}" if one.get("items") else kind, *words])
 
 

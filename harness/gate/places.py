@@ -52,7 +52,7 @@ def _of_compiler(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]
 
 def _clamped(number: str, source: str) -> int:
     """A line that the file has: annotations elsewhere are refused."""
-    return max(1, min(int(number), len(source.splitlines())))
+    return max(1, min(int(number), source.rstrip("\n").count("\n") + 1))
 
 
 def _of_traceback(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
@@ -71,7 +71,7 @@ def _of_kernel(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
         return [(match["file"], _clamped(match["line"], files[match["file"]]), "")]
     definition = re.compile(rf"\b{match['kernel']}\s*\(")
     for name, source in files.items():
-        lines = source.splitlines()
+        lines = source.split("\n")
         for number, line in enumerate(lines, 1):
             if definition.search(line) and "__global__" in "".join(lines[max(0, number - 3) : number]):
                 return [(name, number, "")]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 from harness.model.evaluation import Failure
 
@@ -24,8 +25,8 @@ _MOST_QUOTES = 100
 _MOST_ALIKE = 100
 """The lines that are kept of those that read alike: a stranger's file may have a hundred thousand."""
 _QUOTES = ('"""', "'''")
-_ABOVE = {"main.cpp": 1}
-"""The lines that torch writes above the first string; three above CUDA."""
+_ABOVE = {"main.cpp": 1, "cuda.cu": 3}
+"""The files that torch makes of strings, and the lines that it writes above the first."""
 
 Place = tuple[str, int]
 """A file of the solution and a line, from 1."""
@@ -37,16 +38,23 @@ def in_own_lines(failure: Failure, files: Mapping[str, str]) -> Failure:
     lines = (failure.details or "").split("\n")
     named: dict[str, Place] = {}
     for number, line in enumerate(lines):
-        if (match := _ERROR.match(line)) and match["file"] not in own.names and len(named) < _MOST_ERRORS:
+        if (
+            (match := _ERROR.match(line))
+            and match["file"] in _ABOVE
+            and match["file"] not in own.names
+            and len(named) < _MOST_ERRORS
+        ):
             quoted = re.sub(r"^\s{0,9}[0-9]{1,7} \|", "", "".join(lines[number + 1 : number + 2]))
-            if place := own.place(quoted, int(match["nvcc"] or match["line"]), _ABOVE.get(match["file"], 3)):
+            if place := own.place(quoted, int(match["nvcc"] or match["line"]), _ABOVE[match["file"]]):
                 named[match["place"]] = place
     matches = islice(filter(None, map(_QUOTE.fullmatch, lines)), _MOST_QUOTES)
     quotes = [(int(match[1]), match[2]) for match in matches]
     places = {number: place for number, text in quotes if (place := own.place(text, number))}
 
+    shift = _shift(places, files)
+
     def at_own_line(match: re.Match[str]) -> str:
-        place = places.get(int(match[1])) or _shifted(int(match[1]), places, files)
+        place = places.get(int(match[1])) or (shift and shift.place(int(match[1])))
         return f"at {place[0]}:{place[1]}" if place else match[0]
 
     def said(text: str) -> str:
@@ -69,7 +77,7 @@ class _OwnLines:
         self._known: dict[str, list[tuple[Place, int]]] = {}
         for name, source in files.items():
             start = 0
-            for number, line in enumerate(source.splitlines(), 1):
+            for number, line in enumerate(source.split("\n"), 1):
                 alike = self._known.setdefault(line.strip(), [])
                 if len(alike) < _MOST_ALIKE:
                     alike.append(((name, number), number - start))
@@ -82,10 +90,21 @@ class _OwnLines:
         return min(found, key=lambda one: abs(one[1] + above - number))[0] if found else None
 
 
-def _shifted(number: int, places: Mapping[int, Place], files: Mapping[str, str]) -> Place | None:
-    """The place of a line that isn't quoted, where those that are stand in one file, as far below as each other."""
+class _Shift(NamedTuple):
+    """A file, by how many lines its text stands below, and its lines."""
+
+    file: str
+    below: int
+    lines: int
+
+    def place(self, number: int) -> Place | None:
+        return (self.file, number + self.below) if 1 <= number + self.below <= self.lines else None
+
+
+def _shift(places: Mapping[int, Place], files: Mapping[str, str]) -> _Shift | None:
+    """Tell where lines stand that aren't quoted, if those that are stand in one file, as far below as each other."""
     shifts = {(file, line - quoted) for quoted, (file, line) in places.items()}
     if len(shifts) != 1:
         return None
-    ((file, shift),) = shifts
-    return (file, number + shift) if 1 <= number + shift <= len(files[file].splitlines()) else None
+    ((file, below),) = shifts
+    return _Shift(file, below, files[file].count("\n") + 1)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import torch
@@ -95,11 +94,11 @@ def gather_evidence(
     native = oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
     want = oracle.answer_anywhere(inputs, spec)
     units = [unit_of(one) for one in want]
+    eager = _distances(native, want, units)  # before the next call, which may write into the same memory
     again = _distances(oracle.native(copied(inputs)), native, units)
-    errors: list[dict[str, float]] = [{} for _ in want]
-    ways = chain([("eager", native)], oracle.reformulations(inputs))
     del native  # of large outputs no more are alive at once than must be
-    for name, outputs in ways:
+    errors: list[dict[str, float]] = [{} if error is None else {"eager": error} for error in eager]
+    for name, outputs in oracle.reformulations(inputs):
         for found, error in zip(errors, _distances(outputs, want, units), strict=True):
             if error is not None:
                 found[name] = error

@@ -108,7 +108,12 @@ def _orphans(workspace: Workspace) -> Iterator[str]:
     """Folders of solutions that belong to no problem."""
     problems = workspace.problem_names()
     for folder in sorted((workspace.root / "solutions").glob("*/")):
-        if folder.name not in problems and workspace.solution_names(folder.name):
+        try:
+            is_orphan = folder.name not in problems and workspace.solution_names(folder.name)
+        except UsageError as error:
+            yield str(error)
+            continue
+        if is_orphan:
             yield f"{folder}: no problem has this name.{did_you_mean(folder.name, problems)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import InvalidFile
@@ -35,7 +35,7 @@ def hashed_files(folder: Path) -> dict[str, Path]:
         found = {
             Path(entry.path).relative_to(folder): Path(entry.path)
             for entry in _entries(folder)
-            if entry.is_file() and not _is_refused(folder, entry)
+            if _is(entry.is_file) and not _is_refused(folder, entry)
         }
     return {name.as_posix(): path for name, path in sorted(found.items()) if not _is_compiled(path)}
 
@@ -58,7 +58,7 @@ def refuse_unfit(folder: Path) -> None:
                     f"{entry.path!r} is a link to {os.readlink(entry)!r}: links to folders and out of {folder.name}/ "
                     "aren't followed; put a copy in its place"
                 )
-            if entry.is_file() and not os.access(entry, os.R_OK):
+            if _is(entry.is_file) and not os.access(entry, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.path)
 
 
@@ -94,10 +94,20 @@ def _readable() -> Iterator[None]:
         raise InvalidFile(f"{error.filename}: can't be read: {error.strerror}") from error
 
 
+def _is(asked: Callable[[], bool]) -> bool:
+    """Ask; what a link leads to in a circle, or below a file, is neither."""
+    try:
+        return asked()
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            return False
+        raise
+
+
 def _is_refused(folder: Path, entry: os.DirEntry[str]) -> bool:
     if not entry.is_symlink():
         return False
-    return entry.is_dir() or not Path(entry.path).resolve().is_relative_to(folder.resolve())
+    return _is(entry.is_dir) or not Path(entry.path).resolve().is_relative_to(folder.resolve())
 
 
 def _is_compiled(path: Path) -> bool:

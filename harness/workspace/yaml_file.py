@@ -66,7 +66,8 @@ def _mapping(text: str, source: str) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
-        raise InvalidFile(f"{place}: not valid YAML: {error.problem or error.context}") from None
+        words = ", ".join(filter(None, (error.problem, error.context)))
+        raise InvalidFile(f"{place}: not valid YAML: {words}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: also a date of month 13
         raise InvalidFile(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
     if data is None:

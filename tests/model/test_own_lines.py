@@ -74,6 +74,7 @@ def test_lines_of_two_strings_are_not_reckoned_from_each_other() -> None:
         ("at line 3", None),
         ("cuda.cu(3): error: a", "cuda.cu(3): error: a\n  nobody_wrote_this();"),
         ("x", "kernel.cu(3): error: a\n  __syncthreads();"),
+        ("x", "Half.h:3: error: a\n  y[0] = C_out;"),
         ("x", "cuda.cu(3): error: a\n\n"),
     ],
 )
@@ -88,3 +89,8 @@ def test_the_work_grows_with_the_text_and_not_with_its_square(piece: str) -> Non
 
 def test_many_lines_that_read_alike_do_no_harm() -> None:
     said("x", "\n".join(f"{n} | x" for n in range(2_000)), kernel_cu="x\n" * 100_000)
+
+
+def test_a_form_feed_ends_no_line() -> None:
+    text = 'CUDA = """\n// \f one\nbad(x)\n"""\n'
+    assert said("x", "cuda.cu(5): error: a\n  bad(x)", kernel_py=text)[1] == "kernel_py:3: error: a\n  bad(x)"

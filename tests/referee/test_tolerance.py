@@ -163,6 +163,16 @@ def test_eager_counts_among_all_rows_beside_evidence_on_some(tmp_path: Path) -> 
     assert with_eager_among_all(few, eager, [3, 4], want) == few
 
 
+def test_a_second_call_into_the_same_memory_loosens_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = made(tmp_path, ONE_SIDED)
+    inputs = setting.reference.make_inputs(7)
+    right = setting.oracle.native(inputs)[0].clone()
+    kept, factors = torch.empty_like(right), iter((1.0, 1.005))
+    monkeypatch.setattr(setting.oracle, "native", lambda given: (kept.copy_(right * next(factors)),))
+    _, (found,) = gather_evidence(setting.oracle, inputs, setting.spec, "float32")
+    assert found.errors["eager"] < 1e-5
+
+
 @pytest.mark.parametrize("scale", [2.0**18, torch.inf], ids=["it errs", "it overflows"])
 def test_a_wrong_row_stays_wrong_beside_one_in_which_the_reference_errs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float

@@ -116,6 +116,12 @@ def test_a_link_within_the_folder_is_a_file_like_any_other(folder: Path) -> None
     assert list(hashed_files(folder)) == ["again.cuh", "include/tile.cuh", "solution.py"]
 
 
+def test_what_links_to_itself_or_below_a_file_is_no_file(folder: Path) -> None:
+    (folder / "circle").symlink_to("circle")
+    (folder / "below").symlink_to("solution.py/x")
+    assert list(hashed_files(folder)) == ["include/tile.cuh", "solution.py"]
+
+
 def test_the_place_of_the_folder_has_no_part(tmp_path: Path) -> None:
     for name in ("here", "there"):
         (tmp_path / name).mkdir()

@@ -11,9 +11,11 @@ from harness.model.kernelbench import average_pass_at_k
 from harness.model.ranking import FAST_P, FastP
 from harness.model.statistics import Interval, geometric_mean
 from harness.reports.leaderboard.board import Board, Standing
+from harness.reports.untrusted import one_line, shortened
 
 PASS_AT = (1, 5)
-_LEVEL = re.compile(r"(?:level|l)_?(\d)_")
+_LEVEL = re.compile(r"(?:level|l)(\d)_(?=\d)")
+_LONGEST_NAME = 60
 _NOBODY = "no author"
 
 
@@ -22,7 +24,7 @@ class AuthorTotal:
     """The samples of one author on one level; `level` is None for all of them together.
 
     `fast_p` has each sample in its denominator, whatever its class of precision. `pass_at_k` is the mean over the
-    problems that were tried (Chen et al. 2021, arXiv:2107.03374).
+    problems that were tried (Chen et al. 2021, arXiv:2107.03374); None where none has k samples.
     """
 
     author: str
@@ -30,7 +32,7 @@ class AuthorTotal:
     problems: int
     samples: int
     passed: int
-    pass_at_k: dict[int, float]
+    pass_at_k: dict[int, float | None]
     fast_p: tuple[FastP, ...]
     mean: Interval | None
     """The geometric mean of the speed-ups of what is ranked."""
@@ -60,14 +62,18 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
     by_problem: dict[str, list[bool]] = defaultdict(list)
     for one in samples:
         by_problem[one.entry.problem].append(one.entry.verdict.passed)
+    counts = [(len(each), sum(each)) for each in by_problem.values()]
     speedups = [one.speedup for one in samples if one.rank is not None and one.speedup]
     return AuthorTotal(
-        author=author,
+        author=one_line(shortened(author, _LONGEST_NAME)),
         level=level,
         problems=len(by_problem),
         samples=len(samples),
         passed=sum(one.entry.verdict.passed for one in samples),
-        pass_at_k=average_pass_at_k([(len(each), sum(each)) for each in by_problem.values()], PASS_AT),
+        pass_at_k={
+            k: share if any(n >= k for n, _ in counts) else None
+            for k, share in average_pass_at_k(counts, PASS_AT).items()
+        },
         fast_p=tuple(FastP(p, sum(one.estimate > p for one in speedups), len(samples)) for p in FAST_P),
         mean=geometric_mean(speedups) if speedups else None,
     )

@@ -10,8 +10,11 @@ import pytest
 
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
+from harness.reports.leaderboard.page import leaderboard_html
+from harness.reports.leaderboard.rules import Wanted
 from tests.reports.leaderboard.chromium import Chromium
 from tests.reports.leaderboard.samples import (
+    board,
     brief_page,
     broken,
     hostile,
@@ -290,6 +293,15 @@ def test_a_row_that_is_made_looks_like_one_that_was_there(chromium: Chromium, br
     first = chromium.run(script, "#board tbody tr")
     chromium.find("#find").send_keys("level2_9_ solution")
     assert [cell[:2] for cell in chromium.run(script, "#board tbody tr")] == [cell[:2] for cell in first]
+
+
+def test_an_empty_board_works(chromium: Chromium, tmp_path: Path) -> None:
+    path = tmp_path / "leaderboard.html"
+    made = board(timed(), wanted=Wanted(precision="half"))
+    path.write_text(leaderboard_html(made, {}, lambda of: []), encoding="utf-8")
+    chromium.open(path)
+    assert matches(chromium) == "0 of 0"
+    assert chromium.complaints() == []
 
 
 def test_what_is_left_out_of_a_problem_is_found_by_a_click(chromium: Chromium, brief: Path) -> None:

@@ -65,3 +65,23 @@ def test_winners_stand_before_everything_else() -> None:
     winners = page[page.index('id="winners"') : page.index('id="matrix"')]
     assert re.findall(r'class="of">(\w+)<', winners) == ["relu", "softmax"]
     assert "slow" not in winners
+
+
+def test_names_of_operations_are_no_levels() -> None:
+    both = [
+        timed(name, who, solution=solution(who, author=who)) for name in ("l1_norm", "l2_norm") for who in ("a", "b")
+    ]
+    assert {one.level for one in authors(board(*both))} == {None}
+
+
+def test_pass_at_5_wants_five_samples() -> None:
+    both = [timed("relu", who, solution=solution(who, author=who)) for who in ("a", "b")]
+    assert {tuple(one.pass_at_k.values()) for one in authors(board(*both))} == {(1.0, None)}
+
+
+def test_an_authors_name_is_harmless_and_short_everywhere() -> None:
+    names = {"a": "x\u202ey\x1b\ud800" * 1000, "b": "bob"}
+    page = html_page(*(timed("relu", who, solution=solution(who, author=name)) for who, name in names.items()))
+    page.encode()
+    assert not {"\u202e", "\x1b"} & set(page)
+    assert len(page) < 400_000

@@ -34,7 +34,7 @@ showTheme(stored());
 const MOST_ROWS = 300;
 const board = document.getElementById("board");
 const headings = Array.from(board.tHead.rows[0].cells);
-const looks = Array.from(board.tBodies[0].rows[0].cells, (cell) => cell.className);
+const looks = Array.from(board.tBodies[0].rows[0]?.cells ?? [], (cell) => cell.className);
 const form = document.querySelector(".filter");
 const find = document.getElementById("find");
 const show = document.getElementById("show");

@@ -19,7 +19,9 @@ inline void check_simulated(cudaError_t error, const char* file, int line) {
 #define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())
 #define AT_CUDA_CHECK(call) C10_CUDA_CHECK(call)
 #define CUDA_KERNEL_ASSERT(condition) \
-  ((condition) ? void(0) : sim_trap("assertion failed: " #condition, __FILE__, __LINE__))
+  if (!(condition)) { \
+    sim_trap("assertion failed: " #condition, __FILE__, __LINE__); \
+  }
 
 // torch's own (c10/macros/Macros.h) are for nvcc alone.
 #if !defined(C10_LAUNCH_BOUNDS_1)
