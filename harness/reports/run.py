@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.reports.baselines import baselines_blocks
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, number, table_of
 from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words, solution_ns
@@ -29,6 +30,10 @@ TIMES: Sequence[ColumnOf[Evaluation]] = (
     (number("ms"), lambda one: format_ms(solution_ns(one))),
     (number("speed-up [95 %]"), lambda one: format_speedup(one.timing.speedup if one.timing else None)),
 )
+
+
+_OF_VALUES = (Verdict.PASSED, Verdict.WRONG_VALUES, Verdict.NO_CUSTOM_KERNEL)
+"""Verdicts beside which an error says anything: another fault may end cases that passed before."""
 
 
 @reporting
@@ -120,7 +125,7 @@ def _results(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     columns = [
         SOLUTION,
         (Column("verdict"), judgement),
-        (number("err/tol"), lambda one: format_error(one.checks)),
+        (number("err/tol"), lambda one: format_error(one.checks) if one.verdict in _OF_VALUES else "—"),
     ]
     if any(one.environment.backend == "cuda" for one in evaluations):
         timed = (one.timing.baselines[0] for one in evaluations if one.timing)

@@ -300,6 +300,8 @@ def test_init_makes_a_workspace(harness: Shell, tmp_path: Path, monkeypatch: pyt
         ".harness/schemas/problem.schema.json",
         ".harness/schemas/solution.schema.json",
         "configs/default.yaml",
+        "configs/publish.yaml",
+        "configs/quick.yaml",
         "harness.yaml",
         "problems/relu/problem.py",
         "problems/relu/problem.yaml",

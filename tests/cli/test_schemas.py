@@ -130,7 +130,9 @@ def test_every_key_is_explained(name: str) -> None:
 def test_an_initialised_workspace_points_its_editors_to_the_schemas(harness: Shell, tmp_path: Path) -> None:
     harness("init", str(tmp_path / "mine"))
     files = sorted((tmp_path / "mine").rglob("*.yaml"))
-    assert [path.name for path in files] == ["default.yaml", "harness.yaml", "problem.yaml", "solution.yaml"]
+    assert [path.name for path in files] == [
+        *("default.yaml", "publish.yaml", "quick.yaml", "harness.yaml", "problem.yaml", "solution.yaml")
+    ]
     for path in files:
         first = path.read_text(encoding="utf-8").splitlines()[0]
         named = path.parent / first.removeprefix("# yaml-language-server: $schema=")
