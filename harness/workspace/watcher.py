@@ -37,7 +37,7 @@ class Watcher:
         saved, ended = threading.Event(), threading.Event()
 
         def look() -> None:
-            last = self._look()
+            last: Look | None = None  # contents may have changed before the first look
             while not ended.wait(_INTERVAL_S):
                 before, last = last, self._look()
                 if last != before and self._contents() != self._marked:
