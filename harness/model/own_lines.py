@@ -38,12 +38,8 @@ def in_own_lines(failure: Failure, files: Mapping[str, str]) -> Failure:
     lines = (failure.details or "").split("\n")
     named: dict[str, Place] = {}
     for number, line in enumerate(lines):
-        if (
-            (match := _ERROR.match(line))
-            and match["file"] in _ABOVE
-            and match["file"] not in own.names
-            and len(named) < _MOST_ERRORS
-        ):
+        match = _ERROR.match(line) if len(named) < _MOST_ERRORS else None
+        if match and match["file"] in _ABOVE and match["file"] not in own.names:
             quoted = re.sub(r"^\s{0,9}[0-9]{1,7} \|", "", "".join(lines[number + 1 : number + 2]))
             if place := own.place(quoted, int(match["nvcc"] or match["line"]), _ABOVE[match["file"]]):
                 named[match["place"]] = place
@@ -87,7 +83,12 @@ class _OwnLines:
         """The line with this text; of several the one that is as far from the start of its string as `number` says,
         with `above` lines before the string."""
         found = self._known.get(text.strip(), []) if text.strip() else []
-        return min(found, key=lambda one: abs(one[1] + above - number))[0] if found else None
+
+        def off(one: tuple[Place, int]) -> int:
+            (file, _), below = one
+            return abs(below + (above if file.endswith(".py") else 0) - number)
+
+        return min(found, key=off)[0] if found else None
 
 
 class _Shift(NamedTuple):

@@ -13,6 +13,7 @@ import yaml
 from harness.cli import settings
 from harness.cli.app import app
 from harness.cli.config import schema_texts
+from harness.workspace.workspace import Workspace
 from tests.cli.shell import Shell
 from tests.machine import ROOT
 
@@ -153,3 +154,9 @@ def test_a_folder_that_cannot_be_made_is_named(harness: Shell, workspace: Path) 
     assert outcome.code == 2
     assert outcome.err.startswith("harness: ")
     assert "editors" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["default", "quick", "publish"])
+def test_a_new_workspace_has_our_own_configs(name: str) -> None:
+    ours, theirs = (Workspace(root).config(name) for root in (ROOT, ROOT / "harness/workspace/template"))
+    assert ours == theirs

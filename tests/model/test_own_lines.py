@@ -94,3 +94,8 @@ def test_many_lines_that_read_alike_do_no_harm() -> None:
 def test_a_form_feed_ends_no_line() -> None:
     text = 'CUDA = """\n// \f one\nbad(x)\n"""\n'
     assert said("x", "cuda.cu(5): error: a\n  bad(x)", kernel_py=text)[1] == "kernel_py:3: error: a\n  bad(x)"
+
+
+def test_lines_of_a_cuda_file_count_from_its_own_first() -> None:
+    text = "".join("f(x);\n" if n in (4, 7) else f"// {n}\n" for n in range(1, 10))
+    assert said("f in k at line 7", "    7 | f(x);", kernel_cu=text)[0] == "f in k at kernel.cu:7"
