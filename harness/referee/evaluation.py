@@ -21,6 +21,7 @@ from harness.model.own_lines import in_own_lines
 from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
+from harness.referee.audit import excused
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
@@ -215,11 +216,15 @@ class _Judging:
         self.found.become(again)
 
     def or_blame(self) -> None:
-        """Judge once; where the GPU's memory runs out, find out whose fault that is."""
+        """Judge once; where the GPU's memory runs out, or another program is on it, find out whose fault that is."""
         try:
             self.once()
         except Exception as error:
-            if self.workers.host.name != "cuda" or self.found.case is None or not is_shortage(error):
+            if self.workers.host.name != "cuda":
+                raise
+            if isinstance(error, SolutionFailed) and (fault := excused(error)):
+                raise fault from error
+            if self.found.case is None or not is_shortage(error):
                 raise
             self.notify("trying again with the reference in the solution's place")
             job, was_timed = self.job, "timing" in self.found.stages_s

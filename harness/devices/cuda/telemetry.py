@@ -61,8 +61,20 @@ class Telemetry:
         watch = Watch(self._gpu, self._pause, measured_pid)
         with watch:
             yield watch
-        if self._gpu is not None:
-            watch.other_processes = self._count_others(self._gpu, own_pids)
+        watch.other_processes = self.other_processes(own_pids)
+
+    def other_processes(self, own_pids: Collection[int] = ()) -> int | None:
+        """Count who else is on the GPU now. It is None without NVML, and if this process isn't listed: a container
+        hides processes, or numbers them otherwise."""
+        if self._gpu is None:
+            return None
+        processes = self._gpu.processes()
+        if processes is None or os.getpid() not in processes:
+            self._remark(
+                "whether other programs use the GPU isn't known: its driver doesn't list our own (a container?)"
+            )
+            return None
+        return len(processes.keys() - {os.getpid(), *own_pids})
 
     def __enter__(self) -> Telemetry:
         try:
@@ -74,16 +86,6 @@ class Telemetry:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._gpu = None
         self._stack.close()
-
-    def _count_others(self, gpu: NvmlGpu, own_pids: Collection[int]) -> int | None:
-        """Count others; None if this process isn't listed: a container hides processes, or numbers them otherwise."""
-        processes = gpu.processes()
-        if processes is None or os.getpid() not in processes:
-            self._remark(
-                "whether other programs use the GPU isn't known: its driver doesn't list our own (a container?)"
-            )
-            return None
-        return len(processes.keys() - {os.getpid(), *own_pids})
 
     def _remark(self, text: str) -> None:
         self._remarks[text] = None
