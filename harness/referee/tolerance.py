@@ -172,10 +172,15 @@ def _has_large_items(want: torch.Tensor) -> bool:
     return want.dim() > 0 and want[:1].numel() >= _ELEMENTS_OF_AN_ITEM
 
 
-def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance) -> float:
-    """The largest error in local scales."""
+def reaches(limit: float, got: torch.Tensor, want: torch.Tensor, unit: Tolerance) -> bool:
+    """Say whether an error is as many local scales, without a look at all of a large output where one is."""
+    return distance(got, want, unit, enough=limit) >= limit
+
+
+def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance, enough: float = math.inf) -> float:
+    """The largest error in local scales; of what is compared until one reaches `enough`."""
     comparison = Comparison(tuple(want.shape), got.dtype, unit)
-    comparison.add(got, want)
+    comparison.add(got, want, enough=enough)
     return comparison.result().worst
 
 

@@ -16,6 +16,7 @@ from harness.referee.tolerance import (
     distance,
     gather_evidence,
     least_for,
+    reaches,
     unit_of,
     values_around,
     with_eager_among_all,
@@ -78,6 +79,12 @@ def test_items_of_many_elements_have_a_scale_of_their_own() -> None:
     unit = unit_of(want)
     assert (unit.rtol, unit.of_scale) == (1.0, 1.0)
     assert distance(want + 1.0, want, unit) == pytest.approx(1.0 / (2.0 + 724.0 / 1024), rel=1e-3)
+
+
+@pytest.mark.parametrize(("limit", "does"), [(0.5, True), (2.0, True), (2.5, False)])
+def test_an_error_reaches_what_it_equals(limit: float, does: bool) -> None:
+    want = torch.ones(64)
+    assert reaches(limit, want + 4.0, want, unit_of(want)) == does
 
 
 def test_items_of_few_elements_share_one_scale() -> None:

@@ -30,10 +30,16 @@ class Comparison:
         self._first: list[Mismatch] = []
 
     def add(
-        self, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...] = (), only: torch.Tensor | None = None
+        self,
+        got: torch.Tensor,
+        want: torch.Tensor,
+        origin: tuple[int, ...] = (),
+        only: torch.Tensor | None = None,
+        enough: float = math.inf,
     ) -> None:
-        """Compare one piece that begins at `origin`: whole items of dimension 0, a chunk of their elements at a time.
-        `want` may be of a wider dtype and on another device; `only` masks what counts.
+        """Compare one piece that begins at `origin`: whole items of dimension 0, a chunk of their elements at a time,
+        until a chunk has an error of `enough` times what is allowed. `want` may be of a wider dtype and on another
+        device; `only` masks what counts.
 
         Inexact dtypes: |got − want| ≤ atol + rtol·|want| + of_scale·rms, NaN equal to NaN, infinities equal in sign.
         Others, and an exact tolerance: equality.
@@ -45,6 +51,8 @@ class Comparison:
                 starts[axis] += start
             mask = None if only is None else only[part]
             self._add(got[part], want[part].to(got.device), tuple(starts), mask)
+            if self._worst >= enough:
+                return
 
     def result(self) -> OutputComparison:
         """Sum up the pieces so far."""

@@ -13,7 +13,7 @@ from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.tolerance import TOLD_BY, distance
+from harness.referee.tolerance import TOLD_BY, reaches
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
 _EXAMINED = 2**16
@@ -96,5 +96,5 @@ def _is_told(mutant: Mutant, specimen: Specimen) -> bool:
     if not fitting:
         return True
     return any(
-        distance(answer, want, one.unit) >= TOLD_BY * one.share for answer, want, one in fitting if answer is not None
+        reaches(TOLD_BY * one.share, answer, want, one.unit) for answer, want, one in fitting if answer is not None
     )

@@ -303,6 +303,7 @@ def test_expanded_and_sliced_outputs_are_stored(device: CudaDevice) -> None:
 
 
 def test_what_a_call_doesnt_write_shows(device: CudaDevice) -> None:
+    torch.cuda.empty_cache()  # of earlier tests' blocks: one that isn't put aside could be handed out
     into = torch.empty(2**22, device="cuda")
     measure(device, lambda: torch.ones(2**22, device="cuda"), into)
     measure(device, lambda: torch.empty(2**22, device="cuda"), into)

@@ -260,3 +260,12 @@ def test_a_transposed_output_is_compared_by_index() -> None:
     got = torch.arange(6.0).reshape(3, 2).t()
     comparison.add(got, got.contiguous().double())
     assert comparison.result().passed
+
+
+def test_the_first_chunk_with_an_error_of_enough_is_the_last_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison_module, "_CPU_CHUNK", 2)
+    got, want = torch.tensor([1.0, 1.0, 3.0, 1.0, 9.0, 1.0]), torch.ones(6, dtype=torch.float64)
+    for enough, compared in ((2.0, 4), (8.0, 6), (math.inf, 6)):
+        comparison = Comparison((6,), torch.float32, HALF)
+        comparison.add(got, want, enough=enough)
+        assert comparison.result().compared == compared
