@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.run.early_start import ForkServers
     from harness.run.plan import Planned
     from harness.run.session import Session
+    from harness.store.index import Index
     from harness.workspace.selection import Broken, Task
 
 _LOADED_AT_ONCE = 500
@@ -128,26 +129,40 @@ def _plan(
 ) -> list[Planned]:
     """The tasks, and which have a result already; the index is asked only where it matters."""
     from harness.reports import several
-    from harness.run.plan import Planned, failed_last, plan, why_anew
+    from harness.run.plan import Planned, evaluated_before
 
+    unknown = [Planned(task, None) for task in tasks]
     if not (options.resume or options.last_failed or options.dry_run):
-        return [Planned(task, None) for task in tasks]
-    from harness.run.session import environment_of
+        return unknown
     from harness.store.index import open_index
 
-    environment = environment_of(options.backend, workspace.root)
     with open_index(options.results or workspace.results, say=progress.say) as index:
-        if options.last_failed:
-            failed = failed_last(tasks, environment, index)
-            progress.say(f"failed last: {len(failed)} of {several(len(tasks), 'solution')}")
-            tasks = failed
-        planned = plan(tasks, config, environment, index)
-        why = f"; {tasks[0].solution.name}: {why_anew(tasks[0], config, environment, index)}" if tasks else ""
+        if evaluated_before(tasks, index):
+            planned, why = _planned(workspace, tasks, options, config, index)
+        else:
+            planned, why = [] if options.last_failed else unknown, "it has no result yet"
+    if options.last_failed:
+        progress.say(f"failed last: {len(planned)} of {several(len(tasks), 'solution')}")
     if options.resume:
         count = sum(one.result is not None for one in planned)
-        progress.say(f"kept: {count} of {several(len(planned), 'solution')}{'' if count else why}")
+        reason = f"; {planned[0].task.solution.name}: {why}" if planned and not count else ""
+        progress.say(f"kept: {count} of {several(len(planned), 'solution')}{reason}")
         return planned
     return planned if options.dry_run else [Planned(one.task, None) for one in planned]
+
+
+def _planned(
+    workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, config: Config, index: Index
+) -> tuple[list[Planned], str]:
+    """The tasks with their results, and why the first has none that counts."""
+    from harness.run.plan import failed_last, plan, why_anew
+    from harness.run.session import environment_of  # torch comes in here
+
+    environment = environment_of(options.backend, workspace.root)
+    if options.last_failed:
+        tasks = failed_last(tasks, environment, index)
+    why = why_anew(tasks[0], config, environment, index) if tasks else ""
+    return plan(tasks, config, environment, index), why
 
 
 def _evaluate(

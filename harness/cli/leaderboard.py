@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 PrecisionClass = Literal["float64", "float32", "tf32", "half"]
 LeaderboardFormat = Literal["table", "markdown", "json", "html"]
 
-_BY_ENDING: dict[str, LeaderboardFormat] = {".md": "markdown", ".json": "json", ".html": "html", ".htm": "html"}
+_BY_ENDING: dict[str, LeaderboardFormat] = {
+    ".md": "markdown",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+    ".txt": "table",
+}
 
 
 def leaderboard(
@@ -91,8 +97,11 @@ def leaderboard(
 
 def _format(wanted: LeaderboardFormat | None, output: Path | None, open: bool) -> LeaderboardFormat:
     by_name = _BY_ENDING.get(output.suffix.lower()) if output else None
-    if wanted and by_name and wanted != by_name:
+    if wanted and by_name not in (None, "table", wanted):
         raise UsageError(f"--format {wanted} and {output}, whose ending says {by_name}: drop one, or name another file")
+    if output and output.suffix and not (wanted or by_name):
+        known = ", ".join(sorted(_BY_ENDING))
+        raise UsageError(f"{output}: nothing is written as {output.suffix}; end it in {known}, or name a --format")
     shape = wanted or by_name or ("html" if open else "table")
     if open and shape != "html":
         raise UsageError(f"--open shows a page: use --format html, not {shape}")

@@ -123,6 +123,8 @@ def kernelbench(
     found = import_kernelbench(Workspace(Path.cwd()), checkout, level or (), runs or ())
     for what in found.left_out:
         typer.echo(quoted(what, "left out: "), err=True)
+    for path in found.without_model_new:
+        typer.echo(quoted(f"{path}: it defines no ModelNew", "will fail: "), err=True)
     typer.echo(
         f"imported {several(len(found.problems), 'problem')} and {several(len(found.solutions), 'solution')}; "
         f"{len(found.kept)} were here already; {len(found.left_out)} left out"

@@ -42,7 +42,7 @@ def run(
             "-s",
             "--solution",
             metavar="NAME",
-            help="A folder name under solutions/PROBLEM/; repeatable. Default: all.",
+            help="A name or pattern (* ? [ ]) of its solutions; repeatable. Default: all.",
             autocompletion=completion.solutions,
         ),
     ] = None,
@@ -75,6 +75,7 @@ def run(
             raise UsageError(f"{words[0]} is a file: name the file with Model as well, --reference ref.py")
         else:
             workspace = find_workspace(Path.cwd())
+            words[:1] = words[0].removeprefix("solutions/").strip("/").split("/", 1)  # as reports and the shell name it
         named = words[1:] + (solution or [] if reference is None else [])
         tasks, broken = tasks_of(workspace, words[0], named, options.case or [])
 

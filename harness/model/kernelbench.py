@@ -131,7 +131,7 @@ class KernelBenchScore:
     correct: int
     fast_p: dict[float, float] | None
     geometric_mean: float | None
-    pass_at_k: dict[int, float]
+    pass_at_k: dict[int, float | None]
     invalid_problems: int
     not_judged: int
     not_timed: int
@@ -170,7 +170,7 @@ def score(field: KernelBenchLevel, run: str, ks: Sequence[int]) -> KernelBenchSc
         correct=sum(sample.passed for sample in samples),
         fast_p=fast_p if is_timed else None,
         geometric_mean=(statistics.geometric_mean(speedups) if speedups else 0.0) if is_timed else None,
-        pass_at_k=average_pass_at_k(list(counts(samples).values()), ks),
+        pass_at_k=known_pass_at_k(list(counts(samples).values()), ks),
         invalid_problems=len(field.invalid),
         not_judged=field.not_judged[run],
         not_timed=field.not_timed[run],
@@ -199,6 +199,12 @@ def average_pass_at_k(found: Sequence[tuple[int, int]], ks: Sequence[int]) -> di
         k: _share(sum(pass_at_k(n, passed, k) for n, passed in found if k in {min(n, one) for one in ks}), len(found))
         for k in ks
     }
+
+
+def known_pass_at_k(found: Sequence[tuple[int, int]], ks: Sequence[int]) -> dict[int, float | None]:
+    """average_pass_at_k(), and None where no problem has as many samples."""
+    most = max((n for n, _ in found), default=0)
+    return {k: share if k <= most else None for k, share in average_pass_at_k(found, ks).items()}
 
 
 def _field(

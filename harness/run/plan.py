@@ -19,6 +19,8 @@ class Known(Protocol):
 
     def latest(self, problem: str, solution: str, backend: str | None = None) -> Entry | None: ...
 
+    def names(self) -> set[tuple[str, str]]: ...
+
     def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]: ...
 
 
@@ -30,15 +32,22 @@ class Planned:
     result: Entry | None
 
 
+def evaluated_before(tasks: Sequence[Task], known: Known) -> list[Task]:
+    """The tasks of whose solutions there is any evaluation, with whatever sources, settings and environment."""
+    names = known.names()
+    return [task for task in tasks if (task.problem.name, task.solution.name) in names]
+
+
 def plan(tasks: Sequence[Task], config: Config, environment: Environment, known: Known) -> list[Planned]:
-    """Yield every task with its result, if there is one for exactly these sources, cases, settings and environment.
+    """Every task with its result, if there is one for exactly these sources, cases, settings and environment.
 
     Every verdict is a result but `harness_error`: that says nothing about the solution.
     """
-    keys = _keys(tasks, config, environment)
-    entries = known.latest_by_key(keys)
+    before = evaluated_before(tasks, known)  # the files of others needn't be read
+    keys = dict(zip(map(id, before), _keys(before, config, environment), strict=True))
+    entries = known.latest_by_key(list(keys.values()))
     results = {key: entry for key, entry in entries.items() if entry.verdict is not Verdict.HARNESS_ERROR}
-    return [Planned(task, results.get(key)) for task, key in zip(tasks, keys, strict=True)]
+    return [Planned(task, results.get(keys.get(id(task), ""))) for task in tasks]
 
 
 def why_anew(task: Task, config: Config, environment: Environment, known: Known) -> str:

@@ -91,6 +91,10 @@ class Index:
         )
         return found[0] if found else None
 
+    def names(self) -> set[tuple[str, str]]:
+        """Every problem and solution of which there is an evaluation."""
+        return set(map(tuple, self._rows("SELECT DISTINCT problem, solution FROM entry WHERE counts")))
+
     def latest_of_problem(self, problem: str) -> dict[str, Entry]:
         """The newest evaluation of each solution of a problem."""
         return {one.solution: one for one in self._entries(_OLDEST_FIRST, problem=problem)}

@@ -30,12 +30,14 @@ _Problems = dict[tuple[int, int], KernelBenchProblem]
 
 @dataclass
 class Imported:
-    """New folders, folders that hold the same already, and what was left out, each with why."""
+    """New folders, folders that hold the same already, and what was left out, each with why. A sample without ModelNew
+    counts as one that fails, as in KernelBench; `without_model_new` names those."""
 
     problems: list[str] = field(default_factory=list)
     solutions: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    without_model_new: list[str] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -102,8 +104,6 @@ def _import_run(
             continue
         try:
             text = _read(path)
-            if not _defines_model_new(text):
-                raise UsageError(f"{path}: it defines no ModelNew")
             name = solution_name(folder.name, sample)
             about = f"author: {json.dumps(folder.name)}\n{_language(text)}"
             texts = {"solution.py": text, "solution.yaml": about}
@@ -112,6 +112,8 @@ def _import_run(
             found.left_out.append(str(error))
             continue
         (found.solutions if made else found.kept).append(f"{problem.name}/{name}")
+        if not _defines_model_new(text):
+            found.without_model_new.append(str(path))
 
 
 def _runs(folder: Path, wanted: Sequence[str], found: Imported) -> Iterator[str]:

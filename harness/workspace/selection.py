@@ -105,15 +105,18 @@ def faults_of(workspace: Workspace) -> list[InvalidFile]:
 
 
 def _orphans(workspace: Workspace) -> Iterator[str]:
-    """Folders of solutions that belong to no problem."""
+    """Folders of solutions that belong to no problem, and folders within that hold nothing."""
     problems = workspace.problem_names()
     for folder in sorted((workspace.root / "solutions").glob("*/")):
         try:
-            is_orphan = folder.name not in problems and workspace.solution_names(folder.name)
+            names = workspace.solution_names(folder.name)
         except UsageError as error:
             yield str(error)
             continue
-        if is_orphan:
+        for each in sorted(folder.glob("*/")):
+            if each.name not in names and not any(each.iterdir()):
+                yield f"{each} is empty: put ModelNew into solution.py there, or remove the folder"
+        if names and folder.name not in problems:
             yield f"{folder}: no problem has this name.{did_you_mean(folder.name, problems)}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import re
 from pathlib import Path
 from typing import Literal
@@ -58,6 +59,9 @@ class SolutionFile:
         return here >= least if self.compute_capability.endswith("+") else here == least
 
 
+_NOTHING_SAID = SolutionFile()
+
+
 @dataclasses.dataclass(frozen=True)
 class Solution:
     """A solution folder. Its Python is never read into this process: workers alone run it."""
@@ -99,10 +103,10 @@ def load_solution(folder: Path) -> Solution:
         InvalidFile: solution.py is missing, solution.yaml breaks its rules, or a link leads out of the folder.
     """
     refuse_unfit(folder)
-    if not (folder / "solution.py").is_file():
+    if not os.path.isfile(os.path.join(folder, "solution.py")):  # strings: a workspace may have 20,000 of them
         raise InvalidFile(f"{folder / 'solution.py'} is missing: a solution folder holds solution.py with ModelNew")
-    path = folder / "solution.yaml"
-    about = read_yaml(SolutionFile, path) if path.exists() else SolutionFile()
+    has_about = os.path.exists(os.path.join(folder, "solution.yaml"))
+    about = read_yaml(SolutionFile, folder / "solution.yaml") if has_about else _NOTHING_SAID
     return Solution(name=folder.name, problem=folder.parent.name, folder=folder, about=about)
 
 

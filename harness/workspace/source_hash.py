@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import InvalidFile
@@ -32,12 +32,10 @@ def hashed_files(folder: Path) -> dict[str, Path]:
     Raises: InvalidFile where it can't be told what there is.
     """
     with _readable():
-        found = {
-            Path(entry.path).relative_to(folder): Path(entry.path)
-            for entry in _entries(folder)
-            if _is(entry.is_file) and not _is_refused(folder, entry)
-        }
-    return {name.as_posix(): path for name, path in sorted(found.items()) if not _is_compiled(path)}
+        found = [entry for entry in _entries(folder) if _is(entry.is_file) and not _is_refused(folder, entry)]
+    start = len(os.path.join(folder, ""))
+    parts = {tuple(entry.path[start:].split(os.sep)): entry.path for entry in found}
+    return {"/".join(name): Path(path) for name, path in sorted(parts.items()) if not _is_compiled(name)}
 
 
 def judged_files(folder: Path) -> dict[str, Path]:
@@ -110,5 +108,5 @@ def _is_refused(folder: Path, entry: os.DirEntry[str]) -> bool:
     return _is(entry.is_dir) or not Path(entry.path).resolve().is_relative_to(folder.resolve())
 
 
-def _is_compiled(path: Path) -> bool:
-    return path.suffix == ".pyc" and path.parent.name == "__pycache__"
+def _is_compiled(parts: Sequence[str]) -> bool:
+    return parts[-1].endswith(".pyc") and parts[-2:-1] == ("__pycache__",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -49,20 +50,24 @@ class Workspace:
         return load_solution(self.root / "solutions" / problem / name)
 
     def choose_solutions(self, problem: str, names: Sequence[str] = ()) -> list[str]:
-        """The named solutions of a problem, all of them where none is named; each once.
+        """The solutions of a problem by names or patterns (`*`, `?`, `[…]`), all where there is none; each once.
 
-        Raises: UsageError where a name is unknown or there is no solution at all.
+        Raises: UsageError where nothing has such a name or there is no solution at all.
         """
         folder = self.root / "solutions" / problem
         known = self.solution_names(problem)
+        chosen: list[str] = []
         for name in names:
-            _require(name, known, "solution", folder)
+            fitting = [one for one in known if one == name or fnmatchcase(one, name)]
+            if not fitting:
+                _require(name, known, "solution", folder)
+            chosen += fitting
         if not known:
             raise UsageError(
                 f"no solution of '{problem}': put ModelNew into {folder}/<name>/solution.py, or start with "
                 f"'harness new solution {problem} first'"
             )
-        return list(dict.fromkeys(names or known))
+        return list(dict.fromkeys(chosen or known))
 
     def config(self, name: str | None) -> Config:
         """The config of a name in configs/ or of a file's path; the defaults for None.

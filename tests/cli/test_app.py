@@ -71,6 +71,13 @@ def test_a_mistyped_name_ends_with_two_and_a_suggestion(
     assert not (workspace / "results").exists()
 
 
+@pytest.mark.parametrize("words", [["maxpool2d/plain"], ["solutions/maxpool2d/plain/"], ["maxpool2d", "pl*"]])
+def test_a_solution_is_named_as_reports_and_the_shell_name_it(
+    harness: Shell, workspace: Path, words: list[str]
+) -> None:
+    assert "maxpool2d/plain: evaluate\n1 to evaluate" in harness("run", *words, "--dry-run", "--backend", "sim").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -123,16 +130,17 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     (workspace / "gate.yaml").write_text("largest_slowdwn: 1")
     (workspace / "solutions/rleu/x").mkdir(parents=True)
     (workspace / "solutions/rleu/x/solution.py").write_text("")
+    (workspace / "solutions/relu/forgotten").mkdir(parents=True)
     outcome = harness("check")
     assert outcome.code == 2
     lines = sorted(outcome.out.splitlines())
     assert [line.partition(": ")[0] for line in lines] == [
         *("configs/quick.yaml:1", "configs/quick.yaml:2", "gate.yaml:1", "problems/maxpool2d/problem.yaml:1"),
-        *("problems/relu/problem.py:1", "solutions/rleu"),
+        *("problems/relu/problem.py:1", "solutions/relu/forgotten is empty", "solutions/rleu"),
     ]
     assert "'tolerance'" in lines[3]
-    assert "'relu'" in lines[5]
-    assert len(json.loads(harness("check", "--json").out)["faults"]) == 6
+    assert "'relu'" in lines[6]
+    assert len(json.loads(harness("check", "--json").out)["faults"]) == 7
 
 
 @pytest.mark.parametrize("command", [["run", "maxpool2d"], ["compare"]])

@@ -123,6 +123,7 @@ def test_a_plot_comes_beside_the_table(harness: Shell, folder: Path) -> None:
         (["--environment", "b200"], f"Choose one of: {environment().label}; {other_gpu().label}; "),
         (["--open", "--format", "json"], "--open shows a page: use --format html, not json"),
         (["--results", "nowhere"], "no folder nowhere yet: make results with 'harness run', or name --results"),
+        (["--output", "board.pdf"], "board.pdf: nothing is written as .pdf; end it in .htm, "),
         (["--plot", "board.pdf"], "--plot board.pdf: the file's name must end in .png or .svg"),
     ],
 )

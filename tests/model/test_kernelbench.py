@@ -12,6 +12,7 @@ from harness.model.kernelbench import (
     average_pass_at_k,
     fields_of,
     kernelbench_problem,
+    known_pass_at_k,
     pass_at_k,
     run_and_sample,
     score,
@@ -82,6 +83,10 @@ def test_pass_at_k(samples: int, right: int, k: int, expected: float) -> None:
 
 def test_too_few_samples_add_nothing_to_the_average() -> None:
     assert average_pass_at_k([(5, 5), (1, 1)], [1, 5]) == {1: 1.0, 5: 0.5}
+
+
+def test_more_samples_than_any_problem_has_are_no_score() -> None:
+    assert known_pass_at_k([(3, 1), (1, 1)], [1, 3, 5]) == {1: pytest.approx(2 / 3), 3: 0.5, 5: None}
 
 
 def test_files_hold_true_sample_numbers_and_a_baseline_for_every_valid_problem() -> None:

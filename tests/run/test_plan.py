@@ -32,6 +32,9 @@ class Remembered:
         wanted = (problem, solution, backend)
         return next((e for e in reversed(self._entries) if (e.problem, e.solution, e.backend) == wanted), None)
 
+    def names(self) -> set[tuple[str, str]]:
+        return {(entry.problem, entry.solution) for entry in self._entries}
+
     def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
         return {entry.key: entry for entry in self._entries if entry.key in keys}
 

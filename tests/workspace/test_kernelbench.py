@@ -62,7 +62,6 @@ def test_a_second_import_changes_nothing_and_overwrites_nothing(checkout: Path, 
     [
         ("KernelBench/level1/notes.py", SOURCE),
         ("KernelBench/level1/2_Broken.py", "def get_inputs(:"),
-        ("runs/model/level_1_problem_26_sample_2_kernel.py", "class Model: ...\n# no ModelNew\n"),
         ("runs/model/level_1_problem_99_sample_0_kernel.py", KERNEL),
         ("runs/model/kernel.py", KERNEL),
         ("runs/a run/level_1_problem_26_sample_0_kernel.py", KERNEL),
@@ -99,9 +98,17 @@ def test_a_missing_level_and_a_missing_run_are_named(checkout: Path, workspace: 
     assert ["level7" in found.left_out[0], "Did you mean 'model'?" in found.left_out[1]] == [True, True]
 
 
-def test_a_sample_that_does_not_parse_is_imported_to_fail(checkout: Path, workspace: Workspace) -> None:
-    put(checkout / "runs" / "model" / "level_1_problem_1_sample_0_kernel.py", "class ModelNew(:\n")
-    assert "level1_1_Pool/model_sample_0" in import_kernelbench(workspace, checkout, [1]).solutions
+@pytest.mark.parametrize(
+    ("text", "is_named"), [("class ModelNew(:\n", False), ("class Model: ...\n# no ModelNew\n", True)]
+)
+def test_a_sample_that_can_only_fail_is_imported_to_fail(
+    checkout: Path, workspace: Workspace, text: str, is_named: bool
+) -> None:
+    path = checkout / "runs" / "model" / "level_1_problem_1_sample_0_kernel.py"
+    put(path, text)
+    found = import_kernelbench(workspace, checkout, [1])
+    assert "level1_1_Pool/model_sample_0" in found.solutions
+    assert (str(path) in found.without_model_new, found.left_out) == (is_named, [])
 
 
 def test_another_folder_is_refused(tmp_path: Path, workspace: Workspace) -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model.kernelbench import average_pass_at_k
+from harness.model.kernelbench import known_pass_at_k
 from harness.model.ranking import FAST_P, FastP
 from harness.model.statistics import Interval, geometric_mean
 from harness.reports.leaderboard.board import Board, Standing
@@ -70,10 +70,7 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
         problems=len(by_problem),
         samples=len(samples),
         passed=sum(one.entry.verdict.passed for one in samples),
-        pass_at_k={
-            k: share if any(n >= k for n, _ in counts) else None
-            for k, share in average_pass_at_k(counts, PASS_AT).items()
-        },
+        pass_at_k=known_pass_at_k(counts, PASS_AT),
         fast_p=tuple(FastP(p, sum(one.estimate > p for one in speedups), len(samples)) for p in FAST_P),
         mean=geometric_mean(speedups) if speedups else None,
     )
