@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model.kernelbench import known_pass_at_k
+from harness.model.kernelbench import pass_at_k
 from harness.model.ranking import FAST_P, FastP
 from harness.model.statistics import Interval, geometric_mean
 from harness.reports.leaderboard.board import Board, Standing
@@ -24,7 +24,7 @@ class AuthorTotal:
     """The samples of one author on one level; `level` is None for all of them together.
 
     `fast_p` has each sample in its denominator, whatever its class of precision. `pass_at_k` is the mean over the
-    problems that were tried (Chen et al. 2021, arXiv:2107.03374); None where none has k samples.
+    problems that have k samples (Chen et al. 2021, arXiv:2107.03374); None where none has.
     """
 
     author: str
@@ -42,7 +42,7 @@ class AuthorTotal:
 
 
 def authors(board: Board) -> tuple[AuthorTotal, ...]:
-    """Every author's total, then each one's levels where problems have several; empty where there is one author."""
+    """Every author's total, then each one's levels where problems have several; empty where nobody is named."""
     groups: dict[tuple[str, int | None], list[Standing]] = defaultdict(list)
     for standing in board.standings:
         if standing.is_sample:
@@ -50,9 +50,8 @@ def authors(board: Board) -> tuple[AuthorTotal, ...]:
             groups[author, None].append(standing)
             if level := _LEVEL.match(standing.entry.problem):
                 groups[author, int(level[1])].append(standing)
-    names = {author for author, _ in groups}
     levels = {level for _, level in groups if level is not None}
-    if len(names) < 2:
+    if {author for author, _ in groups} <= {_NOBODY}:
         return ()
     found = [_total(*key, group) for key, group in groups.items() if key[1] is None or len(levels) > 1]
     return tuple(sorted(found, key=lambda one: (one.level or 0, -one.share_above(1), -one.passed, one.author)))
@@ -70,7 +69,11 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
         problems=len(by_problem),
         samples=len(samples),
         passed=sum(one.entry.verdict.passed for one in samples),
-        pass_at_k=known_pass_at_k(counts, PASS_AT),
+        pass_at_k={k: _mean([pass_at_k(n, right, k) for n, right in counts if n >= k]) for k in PASS_AT},
         fast_p=tuple(FastP(p, sum(one.estimate > p for one in speedups), len(samples)) for p in FAST_P),
         mean=geometric_mean(speedups) if speedups else None,
     )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

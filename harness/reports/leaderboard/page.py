@@ -10,14 +10,17 @@ import base64
 import hashlib
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation
+from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Pairs, Words, spans
 from harness.reports.evaluation import environment_facts
@@ -44,13 +47,15 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 _MOST_DETAILS = 100
 """Solutions of a board that is shown whole: each with its samples, sources and facts, some 40 kB ..."""
-_MOST_OF_A_LARGE_BOARD = 40
+_MOST_OF_A_LARGE_BOARD = 20
 """... and of a larger one."""
 _MOST_ROWS = 300
 """Rows that the table of standings shows at a time (leaderboard.js has the same number)."""
 _MOST_CELLS = 3_000
 _MOST_WINNERS = 12
 _MOST_CURVES = 7
+_MOST_AUTHORS = 12
+_MOST_REASONS = 4
 
 History = Callable[[ProblemBoard], Sequence[Entry]]
 """Every measurement of a problem under the board's rules, oldest first."""
@@ -70,6 +75,7 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
     problems = _problems(board, evaluations, history)
     solutions = [solution for problem in problems for solution in problem.solutions]
     names = sorted({solution.entry.solution for solution in solutions})
+    is_matrix = len(names) * len(problems) <= _MOST_CELLS
     sums, by_author = totals(board), authors(board)
     has_own = any(one.entry.own_share is not None for one in solutions)
     has_light = any(one.share for one in solutions)
@@ -86,8 +92,9 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
             place=_place(board, evaluations),
             problems=problems,
             solutions=solutions,
-            winners=_winners(solutions),
-            solution_names=names if len(names) * len(problems) <= _MOST_CELLS else [],
+            winners=_winners(problems),
+            solution_names=names if is_matrix else [],
+            by_author=_by_author(problems) if not is_matrix else ([], []),
             rows=rows[:_MOST_ROWS],
             more=_more(rows[_MOST_ROWS:], has_light, has_own),
             authors=[(one, format_speedup(one.mean)) for one in by_author],
@@ -96,14 +103,16 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
             cells={(one.entry.solution, one.entry.problem): one for one in solutions},
             classes=list(dict.fromkeys(one.precision for one in solutions)),
             counts=Counter(one.kind for one in solutions),
+            apart=_apart(solutions),
             has_own=has_own,
             has_light=has_light,
             totals=[
-                (title_of(total.precision_class), total, format_speedup(total.mean_of_best), left_out_note(total))
+                (title_of(total.precision_class), total, format_speedup(total.mean_of_best), left_out_note(total) or "")
                 for total in sums
             ],
             fast_p=_fast_p(sums),
-            failures=_failures(board, solutions),
+            failures=_verdicts(board, solutions, are_failures=True),
+            unjudged=_verdicts(board, solutions, are_failures=False),
             rules=rules(board),
         )
     )
@@ -168,45 +177,99 @@ def _problems(board: Board, evaluations: Mapping[str, Evaluation], history: Hist
     return views
 
 
-def _winners(solutions: Sequence[RowView]) -> list[tuple[str, list[tuple[RowView, Markup]], Markup, int]]:
-    """The fastest solution of each problem with its bar, by class of precision; the axis; how many more there are."""
-    found = []
-    for precision in dict.fromkeys(one.precision for one in solutions):
-        best: dict[str, RowView] = {}
-        for one in solutions:
-            if one.precision == precision and one.standing.rank is not None and one.speedup:
-                best.setdefault(one.entry.problem, one)  # standings come fastest first
-        ordered = sorted(best.values(), key=lambda one: -(one.entry.speedup or 0))
-        shown = [(one, one.speedup) for one in ordered[:_MOST_WINNERS]]
-        if shown:
-            axis = speedup_axis([speedup for _, speedup in shown if speedup], 1, 99)
-            bars = [(one, page_svg(page_bar(axis, speedup))) for one, speedup in shown if speedup]
-            found.append((precision, bars, page_svg(page_bar_ticks(axis)), len(ordered) - len(shown)))
-    return found
+@dataclass(frozen=True)
+class Winners:
+    """The fastest solution of each problem with its bar, of one class of precision; `left`: how many more there are."""
+
+    precision: str
+    bars: list[tuple[ProblemView, RowView, Markup]]
+    left: int
+
+
+def _winners(problems: Sequence[ProblemView]) -> tuple[list[Winners], Markup] | None:
+    """The winners by class, and the axis that all bars share; None where nothing is ranked."""
+    classes: dict[str, list[tuple[Interval, ProblemView, RowView]]] = defaultdict(list)
+    for problem in problems:
+        for precision, group in groupby(problem.ranked, key=lambda one: one.precision):
+            first = next(group)  # standings come fastest first
+            if first.speedup:
+                classes[precision].append((first.speedup, problem, first))
+    ordered = {name: sorted(found, key=lambda one: -one[0].estimate) for name, found in classes.items()}
+    shown = [speedup for found in ordered.values() for speedup, *_ in found[:_MOST_WINNERS]]
+    if not shown:
+        return None
+    axis = speedup_axis(shown, 1, 99)
+    return [
+        Winners(
+            precision,
+            [(problem, one, page_svg(page_bar(axis, speedup))) for speedup, problem, one in found[:_MOST_WINNERS]],
+            max(0, len(found) - _MOST_WINNERS),
+        )
+        for precision, found in ordered.items()
+    ], page_svg(page_bar_ticks(axis))
 
 
 def _more(rows: Sequence[tuple[ProblemView, RowView]], has_light: bool, has_own: bool) -> Markup | None:
-    """The rows that aren't in the table from the start: a list of lists, of which leaderboard.js makes cells."""
+    """The rows that aren't in the table from the start, of which leaderboard.js makes cells: all words that are used,
+    each once, and rows that name them by number."""
     if not rows:
         return None
+    numbers: dict[str, int] = {}
     made = []
     for problem, one in rows:
-        row = one.row
+        row, entry = one.row, one.entry
         cells: list[object] = [
             [row.rank, one.standing.rank],
-            [one.estimate, one.speedup and one.speedup.estimate],
-            [one.bounds, None],
-            [row.time, one.speedup and one.entry.solution_ns],
-            [row.baseline_time, one.speedup and one.entry.baseline_ns],
-            *([[row.light, one.share]] if has_light else []),
-            *([[row.own, one.entry.own_share]] if has_own else []),
-            ["—", None],
+            [row.speedup, one.speedup and one.speedup.estimate],
+            [row.time, one.speedup and entry.solution_ns],
+            [row.baseline_time, one.speedup and entry.baseline_ns],
+            *([[one.light, one.share]] if has_light else []),
+            *([[row.own, entry.own_share]] if has_own else []),
         ]
-        names = (one.kind, one.precision, one.entry.author or "", one.entry.solution, one.entry.problem)
-        about = (problem.anchor, one.anchor, one.entry.id, one.entry.verdict.value, one.entry.started_at[:10])
-        made.append([*map(harmless, names), *map(harmless, about), cells])
-    text = json.dumps(made, ensure_ascii=True, separators=(",", ":"))
+        words = (one.kind, one.precision, entry.author or "", entry.solution, entry.problem, problem.anchor)
+        about = (one.anchor, entry.verdict.value, entry.started_at[:10], one.standing.why_unranked or "")
+        named = [numbers.setdefault(harmless(word), len(numbers)) for word in (*words, *about)]
+        made.append([*named, entry.id, cells])
+    text = json.dumps([list(numbers), made], ensure_ascii=True, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _by_author(problems: Sequence[ProblemView]) -> tuple[list[str], list[tuple[ProblemView, list[AuthorCell | None]]]]:
+    """Problem × author, where a table of problem × solution would be too large: names, and rows of cells."""
+    found: dict[str, dict[str, list[RowView]]] = defaultdict(lambda: defaultdict(list))
+    for problem in problems:
+        for one in problem.solutions:
+            if one.standing.is_sample and one.entry.author:
+                found[one.entry.author][problem.problem.name].append(one)
+    names = sorted(found)
+    if not 1 < len(names) <= _MOST_AUTHORS:
+        return [], []
+    rows = [(problem, [_cell_of(found[name].get(problem.problem.name)) for name in names]) for problem in problems]
+    return names, rows
+
+
+def _cell_of(samples: Sequence[RowView] | None) -> AuthorCell | None:
+    if not samples:
+        return None
+    right = sum(one.entry.verdict.passed for one in samples)
+    best = min(samples, key=lambda one: (one.standing.rank is None, -(one.entry.speedup or 0)))
+    return AuthorCell(best, f"{right} of {len(samples)} right")
+
+
+@dataclass(frozen=True)
+class AuthorCell:
+    """An author's samples of one problem: the best, and how many are right."""
+
+    best: RowView
+    right: str
+
+
+def _apart(solutions: Sequence[RowView]) -> list[tuple[str, int]]:
+    """Why solutions aren't compared here, the most frequent reason first."""
+    reasons = (one.standing.why_unranked or "" for one in solutions if one.kind == "apart")
+    found = Counter(reason.partition(",")[0] for reason in reasons).most_common()
+    rest = sum(count for _, count in found[_MOST_REASONS:])
+    return [*found[:_MOST_REASONS], *([("for other reasons", rest)] if rest else [])]
 
 
 def _author_curves(found: Sequence[AuthorTotal]) -> tuple[Markup, list[tuple[Curve, Markup]]] | None:
@@ -251,10 +314,13 @@ def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[tuple[Curve, Mar
     return (page_svg(fast_p_chart(curves)), [(one, page_svg(one.sample)) for one in curves]) if curves else None
 
 
-def _failures(board: Board, solutions: Sequence[RowView]) -> list[tuple[Verdict, Markup, list[RowView]]]:
-    """Verdicts with their solutions; the bar is a verdict's share of the most frequent one's."""
+def _verdicts(
+    board: Board, solutions: Sequence[RowView], are_failures: bool
+) -> list[tuple[Verdict, Markup, list[RowView]]]:
+    """Verdicts but `passed` with their solutions: the solutions' own failures, or what says nothing of them. The bar is
+    a verdict's share of the most frequent one's."""
     views = {one.entry.id: one for one in solutions}
-    counts = verdict_counts(board.standings)
+    counts = [one for one in verdict_counts(board.standings) if one[0].blames_solution == are_failures]
     most = max((len(group) for _, group in counts), default=1)
     return [
         (verdict, page_svg(page_share(len(group) / most)), [views[one.entry.id] for one in group])

@@ -18,6 +18,7 @@ from harness.reports.leaderboard.words import problem_note
 from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words, work_words
 from harness.reports.pictures.axes import Scale
 from harness.reports.pictures.drawing import page_svg
+from harness.reports.pictures.roof import Roof, roof_of
 from harness.reports.pictures.roofline import Rate, scatter
 from harness.reports.pictures.speedups import Measurement, history_chart, page_bar, page_bar_ticks, speedup_axis
 from harness.reports.untrusted import one_line
@@ -71,6 +72,13 @@ class ProblemView:
     def note(self) -> str | None:
         return problem_note(self.problem)
 
+    def beside(self, row: RowView) -> str:
+        """Say beside a speed-up that the solution computes more precisely than the baseline, or what it is over its like."""
+        if row.like:
+            return row.like
+        is_tf32 = self.problem.precision == "tf32" and row.standing.precision_class in ("float32", "float64")
+        return f"{row.entry.baseline} computes in tf32" if is_tf32 else ""
+
     @property
     def shapes(self) -> dict[str, str]:
         """The shape of the output in each case."""
@@ -85,7 +93,7 @@ class ProblemView:
     def bars(self) -> list[tuple[str, list[tuple[RowView, Markup]]]]:
         """Each ranked solution with its bar, by class of precision; of a large board the first few."""
         axis, most = self._axis, _MOST_BARS if self.is_brief else None
-        groups = groupby(self._ranked, key=lambda view: view.precision)
+        groups = groupby(self.ranked, key=lambda view: view.precision)
         return [
             (precision, [(one, page_svg(page_bar(axis, one.speedup))) for one in islice(group, most) if one.speedup])
             for precision, group in groups
@@ -136,7 +144,17 @@ class ProblemView:
                 about = f"{name}: {rate.operations_rate} in {format_ms(rate.ns)} ms"
                 intensity, per_second = operations / rate.work.least_bytes, operations / rate.ns * 1e9
                 points.append(Rate(name, intensity, per_second, rate.solution is None, about))
-        return page_svg(scatter(points)) if points else None
+        return page_svg(scatter(points, self._roofs)) if points else None
+
+    @property
+    def _roofs(self) -> list[Roof]:
+        """The roof of each ranked solution; nothing in records from before ceilings were in them."""
+        found = (view.evaluation for view in self.whole if view.standing.rank is not None)
+        return [
+            roof_of(one.ceilings, one.work, one.speed_of_light)
+            for one in found
+            if one.ceilings and one.work and one.speed_of_light
+        ]
 
     @cached_property
     def newest(self) -> Sequence[Entry]:
@@ -158,12 +176,12 @@ class ProblemView:
         ]
 
     @cached_property
-    def _ranked(self) -> list[RowView]:
+    def ranked(self) -> list[RowView]:
         return [view for view in self.solutions if view.standing.rank is not None]
 
     @cached_property
     def _axis(self) -> Scale | None:
-        speedups = [view.speedup for view in self._ranked if view.speedup]
+        speedups = [view.speedup for view in self.ranked if view.speedup]
         return speedup_axis(speedups, 1, 99) if speedups else None
 
 

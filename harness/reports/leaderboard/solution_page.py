@@ -12,13 +12,14 @@ from markupsafe import Markup
 from harness.model.evaluation import Evaluation
 from harness.model.spread import quartiles
 from harness.model.statistics import Interval
+from harness.reports.baselines import over_like_of
 from harness.reports.blocks import Section
 from harness.reports.evaluation import again, findings, record, surroundings
 from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.highlight import coloured
 from harness.reports.leaderboard.rules import title_of
 from harness.reports.leaderboard.words import StandingRow, row_of
-from harness.reports.numbers import format_error, format_ms
+from harness.reports.numbers import format_error, format_ms, format_share, format_speedup
 from harness.reports.pictures.calls import ArmSamples, samples_of
 from harness.reports.pictures.drawing import Picture, page_svg
 from harness.reports.pictures.samples import histogram
@@ -64,9 +65,11 @@ class RowView:
 
     @property
     def kind(self) -> str:
-        """ranked, passed, failed or unjudged: decides the colour and the filter."""
+        """ranked, passed, failed, unjudged, or apart where it isn't compared here: decides colour and filter."""
         if self.standing.rank is not None:
             return "ranked"
+        if not self.standing.is_comparable:
+            return "apart"
         verdict = self.entry.verdict
         return "passed" if verdict.passed else "failed" if verdict.blames_solution else "unjudged"
 
@@ -88,6 +91,16 @@ class RowView:
         return self.row.speedup.partition(" ")[2]
 
     @property
+    def like(self) -> str:
+        """'1.19× over eager-float32': beside the reference in the solution's own precision, where that was measured."""
+        over = over_like_of(self.entry)
+        return f"{format_speedup(over.speedup).partition(' ')[0]} over {over.baseline}" if over and over.speedup else ""
+
+    @property
+    def light(self) -> str:
+        return format_share(self.share)
+
+    @property
     def share(self) -> float | None:
         """The share of the speed of light."""
         return self.entry.share_of_light if self.speedup else None
@@ -105,7 +118,7 @@ class RowView:
         """The text of a small cell."""
         if self.kind == "ranked":
             return self.estimate
-        return "simulated" if self.kind == "passed" and self.entry.backend == "sim" else self.entry.verdict.value
+        return "simulated" if self.entry.verdict.passed and self.entry.backend == "sim" else self.entry.verdict.value
 
     @property
     def tint(self) -> str:

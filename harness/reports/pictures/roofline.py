@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.reports.numbers import format_median, format_rate, format_share, round_rate
 from harness.reports.pictures.axes import Panel, Scale, log_domain, log_ticks, spread
 from harness.reports.pictures.drawing import Box, Dots, Label, Mark, Picture, Stroke
 from harness.reports.pictures.roof import Achieved, CeilingLine, Roof, Roofline, grouped, label_of
+from harness.reports.untrusted import one_line
 
 _LEFT, _RIGHT, _HEIGHT = 101.0, 749.0, 365.0
 _ROW, _LABEL_ROW, _LABELS = 24.0, 17.0, 216.0
@@ -39,25 +40,48 @@ def draw_roofline(roofline: Roofline, top: float) -> tuple[list[Mark], float]:
     return marks + table, bottom
 
 
-def scatter(rates: Sequence[Rate]) -> Picture:
-    """Rate over operations per byte, both on log axes, each point with its name: for the page."""
-    height = max(240.0, 40 + 18 * (len(rates) + 1))
-    across = Scale(*log_domain([one.intensity for one in rates], margin=10), 11, 97, is_log=True)
-    down = Scale(*log_domain([one.rate for one in rates], margin=1.4), height - 26, 14, is_log=True)
+def scatter(rates: Sequence[Rate], roofs: Sequence[Roof] = ()) -> Picture:
+    """Rate over operations per byte, both on log axes, each point with its name, below the roofs that hold for it: for
+    the page."""
+    height = max(280.0, 40 + 18 * (len(rates) + 1))
+    limits = {roof.bound.name: roof.bound.rate for roof in roofs if roof.bound}
+    memory = max((roof.memory_bytes_per_s for roof in roofs), default=None)
+    ridges = [limit / memory for limit in limits.values()] if memory else []
+    across = Scale(*log_domain([*(one.intensity for one in rates), *ridges], margin=6), 11, 97, is_log=True)
+    down = Scale(
+        *log_domain([*(one.rate for one in rates), *limits.values()], margin=1.6), height - 26, 14, is_log=True
+    )
     panel = Panel(across, down)
     marks = panel.rows(down.ticks(), lambda rate: round_rate(rate, ""))
     marks += [Label((11, 12), "FLOP/s", "faint"), Label((97, height - 8), "FLOP/byte", "faint", "end")]
     marks += panel.columns([tick for tick in across.ticks() if across(tick) < 74], lambda value: f"{value:g}")
+    if memory:
+        marks += _page_roofs(panel, memory, limits)
     highest_first = sorted(rates, key=lambda one: -one.rate)
     rows = spread([down(one.rate) + 4 for one in highest_first], 14, height - 26)
     for one, row in zip(highest_first, rows, strict=True):
         x, y = panel.at(one.intensity, one.rate)
-        marks.append(Stroke(((x, y), (x + 3, row - 4)), "grid"))
+        marks.append(Stroke(((x, y), (x + 3, row - 4)), "faint"))
         marks.append(
             Dots([(x, y)], "ink" if one.is_baseline else "series0", is_hollow=one.is_baseline, about=one.about)
         )
-        marks.append(Label((x + 3, row), one.name, shift=3))
+        marks.append(Label((x + 3, row), one.name, shift=3, has_halo=True))
     return Picture(tuple(marks), height, about="achieved floating-point rate over operations per byte of each solution")
+
+
+def _page_roofs(panel: Panel, memory: float, limits: Mapping[str, float]) -> list[Mark]:
+    """Memory's slope up to the highest arithmetic, whose limits are level lines with their names where they begin."""
+    highest = max(limits.values(), default=panel.down.high)
+    lowest = max(panel.across.low, panel.down.low / memory)
+    marks: list[Mark] = [Stroke((panel.at(lowest, lowest * memory), panel.at(highest / memory, highest)), "faint", 1.5)]
+    x, y = panel.at(lowest, lowest * memory)
+    marks.append(Label((x, y - 8), f"memory {format_rate(memory, 'B/s')}", "faint", shift=14, has_halo=True))
+    for name, rate in limits.items():
+        start, level = panel.at(max(rate / memory, panel.across.low), rate)
+        marks.append(Stroke(((start, level), (panel.across.end, level)), "faint", 1.5))
+        text = f"{one_line(name)} {format_rate(rate, 'FLOP/s')}"
+        marks.append(Label((start, level - 5), text, "faint", shift=4, has_halo=True))
+    return marks
 
 
 def _bytes(roofline: Roofline, top: float) -> tuple[list[Mark], float]:

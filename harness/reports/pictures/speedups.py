@@ -102,13 +102,16 @@ def fast_p_chart(curves: Sequence[Curve]) -> Picture:
     panel = Panel(Scale(0, len(thresholds) - 1, FAR_LEFT, FAR_RIGHT), Scale(0, 1, height - 26, 14))
     marks = panel.rows((0, 0.25, 0.5, 0.75, 1), lambda share: f"{share:.0%}")
     marks += panel.columns(range(len(thresholds)), lambda i: f"{thresholds[int(i)]:g}")
+    marks.append(Label((FAR_RIGHT, height + 8), "p, times as fast as the baseline", "faint", "end"))
     for curve in curves:
         at = [panel.at(i, point.share) for i, point in enumerate(curve.points)]
         marks.append(curve.line(at))
         for place, point in zip(at, curve.points, strict=True):
             about = f"{curve.title}: {point.faster} of {point.of} above {point.p:g}×"
             marks.append(Dots([place], f"series{curve.series}", 2.5 if curve.is_best else 3.5, about=about))
-    return Picture(tuple(marks), height, about="fast_p: samples that are right and faster than p times the baseline")
+    return Picture(
+        tuple(marks), height + 14, about="fast_p: samples that are right and faster than p times the baseline"
+    )
 
 
 def history_chart(measurements: Sequence[Measurement]) -> Picture:
@@ -128,7 +131,7 @@ def history_chart(measurements: Sequence[Measurement]) -> Picture:
         ends.append((*_at(panel, own[-1]), name))
     ends.sort(key=lambda end: end[1])
     for (x, y, name), row in zip(ends, spread([end[1] + 4 for end in ends], 14, height - 26), strict=True):
-        marks += [Stroke(((x, y), (75.5, row - 4)), "grid"), Label((76, row), name)]
+        marks += [Stroke(((x, y), (75.5, row - 4)), "faint"), Label((76, row), name)]
     return Picture(tuple(marks), height, about="speed-up of each solution over time")
 
 

@@ -7,9 +7,19 @@ import re
 
 import pytest
 
+from harness.reports.leaderboard import page as page_module
 from harness.reports.leaderboard.authors import authors
 from harness.reports.leaderboard.page import shown_in_full
-from tests.reports.leaderboard.samples import board, brief_page, broken, hostile, html_page, many, solution, timed
+from tests.reports.leaderboard.samples import (
+    board,
+    brief_page,
+    hostile,
+    html_page,
+    many,
+    other_gpu,
+    solution,
+    timed,
+)
 
 BOARD = board(*many())
 PAGE = brief_page(*many())
@@ -26,20 +36,36 @@ def test_winners_alone_are_shown_in_full() -> None:
 
 
 def test_every_solution_is_in_the_page_once() -> None:
-    rows = re.findall(r'<tr data-kind="\w+" data-class', PAGE)
+    rows = re.findall(r'<tr data-kind="\w+" data-author', PAGE)
     (more,) = re.findall(r'<script type="application/json" id="more">(.*?)</script>', PAGE)
-    found = json.loads(more)
-    assert (len(rows), len(found)) == (300, 100)
+    words, found = json.loads(more)
+    assert (len(rows), len(found), len(set(words))) == (300, 100, len(words))
     columns = re.search(r'id="board".*?</thead>', PAGE, re.DOTALL)[0].count('scope="col"')  # type: ignore[index]
-    assert {len(one[10]) for one in found} == {columns - len(["solution", "problem", "class", "verdict", "date"])}
-    assert len(PAGE) < 3_000_000
+    named = ["solution", "problem", "class", "verdict", "err/tol", "date"]
+    assert {len(one[-1]) for one in found} == {columns - len(named)}
+    assert len(PAGE) < 1_500_000
+
+
+def test_problems_are_set_against_authors_where_solutions_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_module, "_MOST_CELLS", 10)
+    page = brief_page(*many())
+    assert 'id="matrix"' not in page
+    matrix = page[page.index('id="by-author"') : page.index('id="failures"')]
+    assert re.findall(r'<th scope="col">(\w+)</th>', matrix)[:3] == ["Problem", "ada", "bob"]
+    assert len(re.findall(r"\d of 8 right", matrix)) == 2 * 25
+
+
+def test_what_is_not_compared_is_counted_with_its_reasons() -> None:
+    page = html_page(timed(), timed(solution_name="other", environment=other_gpu()))
+    assert "<b>1</b> not compared" in page
+    assert "Not compared: 1 from another environment." in page
 
 
 def test_what_strangers_write_ends_no_script() -> None:
     rest = [timed("zz", f"s{n}", solution=solution(f"s{n}", author="</script><b>&")) for n in range(400)]
     (more,) = re.findall(r'id="more">(.*?)</script>', brief_page(hostile(), *rest))
     assert not set("<>&") & set(more)
-    assert json.loads(more)[0][2] == "</script><b>&"
+    assert "</script><b>&" in json.loads(more)[0]
 
 
 def test_authors_are_set_beside_each_other_by_level() -> None:
@@ -55,9 +81,16 @@ def test_authors_are_set_beside_each_other_by_level() -> None:
     assert "Authors" in PAGE
 
 
-def test_one_author_is_compared_with_nobody() -> None:
-    assert authors(board(timed(), broken())) == ()
-    assert "Authors" not in html_page(timed(), broken())
+def test_where_nobody_is_named_there_are_no_authors() -> None:
+    nobody = timed(solution=solution(author=None))
+    assert authors(board(nobody)) == ()
+    assert ["Authors" in html_page(one) for one in (nobody, timed())] == [False, True]
+
+
+def test_more_samples_never_pass_less_often() -> None:
+    few = [timed("few", f"s{n}") for n in range(2)]
+    (total,) = authors(board(*few, *(timed("many", f"s{n}") for n in range(5))))
+    assert total.pass_at_k == {1: 1.0, 5: 1.0}
 
 
 def test_winners_stand_before_everything_else() -> None:

@@ -13,7 +13,7 @@ import pytest
 from harness.model.config import Config, CorrectnessConfig
 from harness.model.evaluation import Evaluation, Work
 from harness.model.verdict import Verdict
-from tests.examples import measured
+from tests.examples import measured, with_light
 from tests.reports.leaderboard.samples import (
     broken,
     build,
@@ -173,6 +173,19 @@ def test_the_roofline_counts_operations_and_says_that_no_ceiling_is_known() -> N
     assert "ceilings are not in the records" in text
     assert "Roofline" in text
     assert "2 GB/s" in text  # 3 MB in the solution's 1.5 ms
+
+
+def test_the_roofline_has_the_roofs_of_what_is_ranked() -> None:
+    text = document(with_light(timed(timing=timed().timing), Work(790_000_000, 583_000_000_000))).text
+    assert tells(text, "memory", "TB/s", "TFLOP/s")
+
+
+def test_who_computes_more_precisely_than_the_baseline_is_said_to() -> None:
+    problem = replace(timed().problem, precision="tf32")
+    strict = timed(problem=problem, solution=solution(precision="float32"))
+    winners = html_page(strict).partition('id="winners"')[2].partition("</ol>")[0]
+    assert "eager computes in tf32" in winners
+    assert "eager computes in tf32" not in html_page(timed())
 
 
 def test_without_operations_there_is_bandwidth_alone() -> None:

@@ -17,14 +17,13 @@ function stored(value) {
 function showTheme(theme) {
   if (theme === "dark" || theme === "light") root.dataset.theme = theme;
   const dark = (root.dataset.theme || (prefersDark.matches ? "dark" : "light")) === "dark";
-  toggle.setAttribute("aria-pressed", String(dark));
   toggle.textContent = dark ? "Light" : "Dark";
   toggle.setAttribute("aria-label", dark ? "Use light colours" : "Use dark colours");
 }
 
 toggle.hidden = false;
 toggle.addEventListener("click", () => {
-  const dark = toggle.getAttribute("aria-pressed") === "true";
+  const dark = toggle.textContent === "Light";
   showTheme(stored(dark ? "light" : "dark") || (dark ? "light" : "dark"));
 });
 prefersDark.addEventListener("change", () => showTheme());
@@ -32,6 +31,8 @@ showTheme(stored());
 
 // The standings: rows of the table, and on a large board others, of which cells are made when they are shown.
 const MOST_ROWS = 300;
+const SPEEDUP = 4;
+const VERDICT = 5;
 const board = document.getElementById("board");
 const headings = Array.from(board.tHead.rows[0].cells);
 const looks = Array.from(board.tBodies[0].rows[0]?.cells ?? [], (cell) => cell.className);
@@ -44,7 +45,7 @@ function rowOf(element) {
   const [solution, problem] = element.cells;
   return {
     kind: element.dataset.kind,
-    precision: element.dataset.class,
+    precision: solution.dataset.class,
     words: `${solution.textContent} ${problem.textContent} ${element.dataset.author}`.toLowerCase(),
     value(column, isNumber) {
       const cell = element.cells[column];
@@ -63,37 +64,64 @@ function linked(text, anchor, title) {
   return node;
 }
 
-function rowFrom([kind, precision, author, solution, problem, problemAnchor, anchor, id, verdict, date, cells]) {
-  const texts = [solution, problem, ...cells.map((cell) => cell[0]), precision, verdict, date];
-  const values = [null, null, ...cells.map((cell) => cell[1]), null, null, null];
+// Numbers name words that stand once in the page.
+function rowFrom(words, [kind, precision, author, solution, problem, problemAnchor, anchor, verdict, date, why, id, cells]) {
+  const [rank, speedup, ...others] = cells;
+  const named = { precision: words[precision], solution: words[solution], problem: words[problem] };
+  const texts = [named.solution, named.problem, named.precision, rank[0], speedup[0], words[verdict]];
+  texts.push(...others.map((cell) => cell[0]), "—", words[date]);
+  const values = [null, null, null, rank[1], speedup[1], null, ...others.map((cell) => cell[1]), null, null];
   let made = null;
   function make() {
     const row = document.createElement("tr");
     texts.forEach((text, column) => {
       const cell = row.appendChild(document.createElement(column ? "td" : "th"));
-      if (column === 0) cell.append(linked(text, anchor, `harness show ${id}`));
-      else if (column === 1) cell.append(linked(text, problemAnchor, ""));
-      else cell.textContent = text;
       cell.className = looks[column];
+      if (column === 0) cell.append(linked(text, words[anchor], `harness show ${id}`));
+      else if (column === 1) cell.append(linked(text, words[problemAnchor], ""));
+      else if (column === SPEEDUP) cell.append(...estimated(text));
+      else if (column === VERDICT) cell.append(...judged(text, words[kind], words[why]));
+      else cell.textContent = text;
     });
     row.cells[0].scope = "row";
-    const judged = row.cells[texts.length - 2];
-    judged.replaceChildren(linked(verdict, "", ""));
-    judged.firstChild.className = `verdict ${kind}`;
+    row.cells[0].dataset.problem = named.problem;
+    row.cells[0].dataset.class = named.precision;
     return row;
   }
   return {
-    kind,
-    precision,
-    words: `${solution} ${problem} ${author}`.toLowerCase(),
+    kind: words[kind],
+    precision: named.precision,
+    words: `${named.solution} ${named.problem} ${words[author]}`.toLowerCase(),
     value: (column, isNumber) => (isNumber ? values[column] : texts[column]),
     element: () => (made ??= make()),
   };
 }
 
+function estimated(text) {
+  const [estimate, ...bounds] = text.split(" ");
+  const strong = document.createElement("b");
+  const faint = document.createElement("span");
+  strong.textContent = estimate;
+  faint.textContent = bounds.join(" ");
+  faint.className = "faint";
+  return [strong, " ", faint];
+}
+
+function judged(verdict, kind, why) {
+  const shown = linked(verdict, "", "");
+  shown.className = `verdict ${kind}`;
+  if (kind !== "passed" && kind !== "apart") return [shown];
+  const reason = linked(why, "", why);
+  reason.className = "why";
+  return [shown, " ", reason];
+}
+
 const more = document.getElementById("more");
 let rows = Array.from(board.tBodies[0].rows, rowOf);
-if (more) rows = rows.concat(JSON.parse(more.textContent).map(rowFrom));
+if (more) {
+  const [words, others] = JSON.parse(more.textContent);
+  rows = rows.concat(others.map((row) => rowFrom(words, row)));
+}
 
 function filter() {
   const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -138,10 +166,13 @@ form.addEventListener("change", filter);
 form.addEventListener("submit", (event) => event.preventDefault());
 filter();
 
-// "More in the standings" looks for its problem there.
-for (const link of document.querySelectorAll("a[data-find]")) {
+// "More in the standings" looks there for its problem, or for what is ranked in its class, the fastest first.
+for (const link of document.querySelectorAll("a[data-find], a[data-class]")) {
   link.addEventListener("click", () => {
-    find.value = link.dataset.find;
+    find.value = link.dataset.find ?? "";
+    ofClass.value = link.dataset.class ?? "";
+    show.value = link.dataset.class ? "ranked" : "";
+    if (link.dataset.class && headings[SPEEDUP].getAttribute("aria-sort") !== "descending") sortBy(headings[SPEEDUP]);
     filter();
   });
 }
@@ -152,6 +183,7 @@ function openTarget() {
   if (target instanceof HTMLDetailsElement) {
     target.open = true;
     target.scrollIntoView();
+    target.querySelector("summary").focus({ preventScroll: true });
   }
 }
 
