@@ -1,5 +1,5 @@
-"""Times prove nothing while another program is on the GPU. It holds up calls at random, traced and timed ones, so that an
-honest kernel can look like one that hides work (H100: a traced call of 22 ms, claims of 15, beside six programs)."""
+"""Times prove nothing while another program is on the GPU. It holds up calls at random, traced and timed ones, so that
+an honest kernel can look like one that hides work (H100: a traced call of 22 ms, claims of 15, beside six programs)."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class ProblemView:
         return problem_note(self.problem)
 
     def beside(self, row: RowView) -> str:
-        """Say beside a speed-up that the solution computes more precisely than the baseline, or what it is over its like."""
+        """Say that a solution computes more precisely than the baseline, or how fast it is beside its like."""
         if row.like:
             return row.like
         is_tf32 = self.problem.precision == "tf32" and row.standing.precision_class in ("float32", "float64")
