@@ -88,7 +88,8 @@ def _words_of(fault: Any, kind: Any) -> str:
     if what == "string_too_short":
         return _at(place, "must not be empty")
     if what in _EXPECTED:
-        return _at(place, f"{_NAMES.get(type(given), type(given).__name__)} where {_EXPECTED[what]} belongs")
+        quotes = f"; '{given}' in quotes is one" if what == "string_type" and type(given) in (int, float) else ""
+        return _at(place, f"{_NAMES.get(type(given), type(given).__name__)} where {_EXPECTED[what]} belongs{quotes}")
     return _at(place, fault["msg"])
 
 

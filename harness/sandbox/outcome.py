@@ -6,6 +6,7 @@ Known causes come first, then the verdict's own advice.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import re
 
 from harness.model.check import CheckName, Evidence
@@ -158,12 +159,14 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too la
 
 
 def advice_for(verdict: Verdict, text: str) -> str:
-    """One sentence, from the failure's text where its cause is known."""
+    """One sentence, from the failure's text where its cause is known: the first that it tells of, since a compiler's
+    later errors may follow from it."""
     # Where the gap is the simulator's, or the mistake another's, a compiler's message is no advice to the author.
     blames_others = (Verdict.UNSUPPORTED, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR)
-    for pattern, advice in _KNOWN_CAUSES if verdict not in blames_others else ():
-        if re.search(pattern, text):
-            return advice
+    known = _KNOWN_CAUSES if verdict not in blames_others else ()
+    found = [(match.start(), advice) for pattern, advice in known if (match := re.search(pattern, text))]
+    if found:
+        return min(found, key=operator.itemgetter(0))[1]
     if verdict is Verdict.HARNESS_ERROR and _NO_SPACE.search(text):
         return "free space, or set TMPDIR, where workers have their folders, and HARNESS_CACHE, where builds are kept"
     return _BY_VERDICT.get(verdict, "see the record")

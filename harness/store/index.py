@@ -164,10 +164,10 @@ class Index:
             ]
 
     def _resolve(self, name: str) -> str:
+        newest = self._rows("SELECT id FROM entry WHERE counts ORDER BY started_at DESC, id DESC LIMIT 1")
+        if not newest:
+            raise UsageError(f"no evaluation in {self.results} yet: make one with 'harness run'")
         if name in LAST:
-            newest = self._rows("SELECT id FROM entry WHERE counts ORDER BY started_at DESC, id DESC LIMIT 1")
-            if not newest:
-                raise UsageError(f"no evaluation in {self.results} yet: make one with 'harness run'")
             return str(newest[0][0])
         if not name or self._rows("SELECT 1 FROM entry WHERE id = ?", [name]):
             return name

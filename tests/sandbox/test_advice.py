@@ -84,3 +84,9 @@ def test_a_gap_of_the_simulator_is_nothing_for_the_author_to_declare() -> None:
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if not verdict.passed])
 def test_every_failure_has_a_next_step_of_its_own(verdict: Verdict) -> None:
     assert advice_for(verdict, "") != "see the record"
+
+
+def test_the_first_of_several_errors_is_the_one_to_mend() -> None:
+    missing, undefined = '(5): error: expected a ";"', '(6): error: identifier "x" is undefined'
+    assert "semicolon" in advice_for(Verdict.COMPILE_ERROR, f"{missing}\n{undefined}")
+    assert "declare" in advice_for(Verdict.COMPILE_ERROR, f"{undefined}\n{missing}")

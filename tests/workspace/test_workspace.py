@@ -185,7 +185,7 @@ def test_a_solution_says_on_which_gpus_it_runs(
     assert not any(about.runs_on(one) for one in not_on)
 
 
-@pytest.mark.parametrize("word", ["sm_90", "'9'", "'>=9.0'", "'9.0-'"])
+@pytest.mark.parametrize("word", ["sm_90", "'9'", "'>=9.0'", "'9.0-'", "9.0"])
 def test_another_way_to_name_a_gpu_is_an_error(workspace: Workspace, word: str) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text(f"compute_capability: {word}")
