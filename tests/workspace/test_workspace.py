@@ -189,7 +189,7 @@ def test_a_solution_says_on_which_gpus_it_runs(
 def test_another_way_to_name_a_gpu_is_an_error(workspace: Workspace, word: str) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text(f"compute_capability: {word}")
-    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml:1: .*compute_capability .*'9\.0'"):
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml:1: .*compute_capability.*'9\.0'"):
         workspace.solutions("maxpool2d", ["plain"])
 
 
