@@ -48,5 +48,5 @@ def why_no_sim() -> str | None:
 
 
 def why_nothing_heavy() -> str | None:
-    """The reason for skipping tests of half a minute and more."""
+    """The reason for skipping tests that take long, and whose like is tested by quicker ones."""
     return None if os.environ.get("HARNESS_CORPUS") == "all" else "takes long: HARNESS_CORPUS=all"

@@ -133,6 +133,7 @@ def test_type_error_inside_a_kernel_is_refused_in_nvcc_s_words(evaluate: Evaluat
     assert '"const float" to "float4"' in found.failure.reason
 
 
+@pytest.mark.heavy
 def test_what_only_the_simulator_lacks_is_unsupported_with_its_resources(evaluate: Evaluate) -> None:
     found = evaluate("wmma", before=UNKNOWN_TO_THE_SIMULATOR)
     assert found.verdict.value == "unsupported", found.failure
@@ -144,6 +145,7 @@ def test_what_only_the_simulator_lacks_is_unsupported_with_its_resources(evaluat
     assert "product (sm_90): " in (found.failure.details or "")
 
 
+@pytest.mark.heavy
 def test_files_beside_the_solution_are_compiled_where_they_lie(evaluate: Evaluate) -> None:
     kernel = "#pragma once\n__device__ inline float twofold(float x) { return x * 2; }\n"
     more = ", extra_include_paths=[__import__('os').path.dirname(__import__('os').path.abspath(__file__)) + '/parts']"
@@ -155,6 +157,7 @@ def test_files_beside_the_solution_are_compiled_where_they_lie(evaluate: Evaluat
     assert (found.builds[0].nvcc.outcome, found.builds[0].nvcc.words) == ("accepted", "")
 
 
+@pytest.mark.heavy
 def test_flags_of_the_solution_choose_the_architecture(evaluate: Evaluate) -> None:
     found = evaluate("other_gpu", more=', extra_cuda_cflags=["-arch=sm_80", "-maxrregcount=32"]')
     assert found.verdict.value == "passed", found.failure
@@ -162,6 +165,7 @@ def test_flags_of_the_solution_choose_the_architecture(evaluate: Evaluate) -> No
     assert found.builds[0].nvcc.architectures == ("sm_80",)
 
 
+@pytest.mark.heavy
 def test_library_that_is_not_installed_accuses_nobody(evaluate: Evaluate) -> None:
     before = "#ifndef HARNESS_SIM_DEVICE\n#include <cublasXt.h>\n#endif"
     found = evaluate("library", before=before)
@@ -171,6 +175,7 @@ def test_library_that_is_not_installed_accuses_nobody(evaluate: Evaluate) -> Non
     assert (check.outcome, "cublasXt.h" in check.words) == ("unchecked", True)
 
 
+@pytest.mark.heavy
 def test_files_that_a_worker_may_not_read_nvcc_may_not_either(evaluate: Evaluate) -> None:
     secret = ROOT / "tests" / "cheats" / "families.yaml"
     before = f'#ifndef HARNESS_SIM_DEVICE\n#include "{secret}"\n#endif'
@@ -182,6 +187,7 @@ def test_files_that_a_worker_may_not_read_nvcc_may_not_either(evaluate: Evaluate
     assert "caught_by" not in check.words
 
 
+@pytest.mark.heavy
 def test_endless_compilation_ends_with_its_time(evaluate: Evaluate) -> None:
     endless = """
 #ifndef HARNESS_SIM_DEVICE

@@ -17,6 +17,7 @@ ROOMS = "import sys; print(sorted({name.split('.')[1] for name in sys.modules if
 
 
 @pytest.mark.sim
+@pytest.mark.heavy
 def test_the_example_lists_the_fault_that_the_page_shows(toolkit: Toolkit, tmp_path: Path) -> None:
     page = (ROOT / "harness/cudasim/README.md").read_text()
     example, shown = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)

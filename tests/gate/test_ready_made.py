@@ -72,6 +72,7 @@ def test_every_input_of_the_action_is_used() -> None:
 
 
 @pytest.mark.sim
+@pytest.mark.heavy
 def test_the_hooks_find_what_a_commit_would_break(workspace: Path) -> None:
     assert [run(hook["entry"], workspace).returncode for hook in HOOKS.values()] == [0, 0]
     solution = workspace / "solutions/relu/vectorized/solution.py"

@@ -90,7 +90,9 @@ def test_killed_comparison_is_resumed_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.heavy) for one in (signal.SIGTERM, signal.SIGHUP))]
+)
 def test_interrupted_run_keeps_its_results_and_leaves_no_worker(number: signal.Signals, tmp_path: Path) -> None:
     with _harness(tmp_path, "run", "-p", "double", "-s", "honest", "-s", "hangs") as process:
         _read_until(process, "honest: passed", "hangs: checking")
