@@ -123,7 +123,11 @@ def test_host_function_called_from_a_kernel_is_refused_in_nvcc_s_words(evaluate:
     assert found.verdict.value == "compile_error", found.failure
     assert found.failure is not None
     assert 'function("Helper::twice(float)")' in found.failure.reason
-    assert "cuda.cu(" in found.failure.reason
+    lines = found.solution.files["solution.py"].split("\n")
+    assert (
+        f"solution.py:{1 + next(n for n, line in enumerate(lines) if 'Helper::twice(x' in line)}: "
+        in found.failure.reason
+    )
 
 
 def test_type_error_inside_a_kernel_is_refused_in_nvcc_s_words(evaluate: Evaluate) -> None:

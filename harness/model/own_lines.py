@@ -19,7 +19,8 @@ _ERROR = re.compile(
     r"(?P<place>(?P<file>[\w.+-]{1,100})(?:\((?P<nvcc>[0-9]{1,7})\)|:(?P<line>[0-9]{1,7})(?::[0-9]{1,7})?)): "
 )
 _QUOTE = re.compile(r"\s{0,9}([0-9]{1,7}) \| ?(.*)")
-_AT_LINE = re.compile(r"\bat line ([0-9]{1,7})\b")
+_AT_LINE = re.compile(r"\bat line ([0-9]{1,7})\b(?! of )")
+_STRING = re.compile(r"(\"\"\"|''')(.*?)\1", re.DOTALL)
 _MOST_ERRORS = 8
 _MOST_QUOTES = 100
 _MOST_ALIKE = 100
@@ -33,21 +34,25 @@ Place = tuple[str, int]
 
 
 def in_own_lines(failure: Failure, files: Mapping[str, str]) -> Failure:
-    """Name the solution's own lines where the failure's words quote them; other words stay."""
+    """Name the solution's own lines where the failure's words quote them, or all kernels stand in one string; other
+    words stay."""
     own = _OwnLines(files)
     lines = (failure.details or "").split("\n")
     named: dict[str, Place] = {}
+    kernels = _only_kernels(files)
     for number, line in enumerate(lines):
         match = _ERROR.match(line) if len(named) < _MOST_ERRORS else None
         if match and match["file"] in _ABOVE and match["file"] not in own.names:
             quoted = re.sub(r"^\s{0,9}[0-9]{1,7} \|", "", "".join(lines[number + 1 : number + 2]))
-            if place := own.place(quoted, int(match["nvcc"] or match["line"]), _ABOVE[match["file"]]):
+            at = int(match["nvcc"] or match["line"])
+            is_kernels = match["file"] == "cuda.cu"
+            if place := own.place(quoted, at, _ABOVE[match["file"]]) or (is_kernels and kernels and kernels.place(at)):
                 named[match["place"]] = place
     matches = islice(filter(None, map(_QUOTE.fullmatch, lines)), _MOST_QUOTES)
     quotes = [(int(match[1]), match[2]) for match in matches]
     places = {number: place for number, text in quotes if (place := own.place(text, number))}
 
-    shift = _shift(places, files)
+    shift = _shift(places, files) if places else kernels
 
     def at_own_line(match: re.Match[str]) -> str:
         place = places.get(int(match[1])) or (shift and shift.place(int(match[1])))
@@ -92,14 +97,15 @@ class _OwnLines:
 
 
 class _Shift(NamedTuple):
-    """A file, by how many lines its text stands below, and its lines."""
+    """A file, by how many lines its text stands below, and the first and last line of that text."""
 
     file: str
     below: int
-    lines: int
+    first: int
+    last: int
 
     def place(self, number: int) -> Place | None:
-        return (self.file, number + self.below) if 1 <= number + self.below <= self.lines else None
+        return (self.file, number + self.below) if self.first <= number + self.below <= self.last else None
 
 
 def _shift(places: Mapping[int, Place], files: Mapping[str, str]) -> _Shift | None:
@@ -108,4 +114,21 @@ def _shift(places: Mapping[int, Place], files: Mapping[str, str]) -> _Shift | No
     if len(shifts) != 1:
         return None
     ((file, below),) = shifts
-    return _Shift(file, below, files[file].count("\n") + 1)
+    return _Shift(file, below, 1, files[file].count("\n") + 1)
+
+
+def _only_kernels(files: Mapping[str, str]) -> _Shift | None:
+    """Tell where the lines of cuda.cu stand, if a single string of a single file has kernels."""
+    if any("__global__" in source for name, source in files.items() if not name.endswith(".py")):
+        return None
+    found = [
+        (name, source, match.start(2), match[2])
+        for name, source in files.items()
+        for match in _STRING.finditer(source)
+        if "__global__" in match[2]
+    ]
+    if len(found) != 1:
+        return None
+    ((name, source, start, text),) = found
+    before = source.count("\n", 0, start)
+    return _Shift(name, before - _ABOVE["cuda.cu"], before + 1, before + 1 + text.count("\n"))

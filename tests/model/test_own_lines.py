@@ -99,3 +99,24 @@ def test_a_form_feed_ends_no_line() -> None:
 def test_lines_of_a_cuda_file_count_from_its_own_first() -> None:
     text = "".join("f(x);\n" if n in (4, 7) else f"// {n}\n" for n in range(1, 10))
     assert said("f in k at line 7", "    7 | f(x);", kernel_cu=text)[0] == "f in k at kernel.cu:7"
+
+
+def test_a_line_that_nothing_quotes_is_found_where_all_kernels_stand_in_one_string() -> None:
+    reason, details = said("inline PTX (asm) at line 11", "cuda.cu(11): error: expected a declaration")
+    assert (reason, details) == ("inline PTX (asm) at solution.py:9", "solution.py:9: error: expected a declaration")
+
+
+@pytest.mark.parametrize(
+    ("reason", "files"),
+    [
+        ("inline PTX (asm) at line 11 of tile.cuh", {}),
+        ("inline PTX (asm) at line 11", {"more_cu": "__global__ void f() {}"}),
+    ],
+)
+def test_a_line_of_another_file_stays(reason: str, files: dict[str, str]) -> None:
+    assert said(reason, **files) == (reason, None)
+
+
+def test_of_two_strings_with_kernels_neither_is_meant() -> None:
+    failure = Failure("inline PTX (asm) at line 11", "mend it")
+    assert in_own_lines(failure, {"solution.py": SOURCE + SOURCE}) == failure
