@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -98,6 +99,15 @@ class _InGroups(typer.core.TyperGroup):
                 formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
 
 
+class _PlainCommand(typer.core.TyperCommand):
+    """Lists arguments by their names alone: newer versions of typer add Python's types, `solution <str>`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write = formatter.write_dl
+        formatter.write_dl = lambda rows: write([(re.sub(r" <[^>]*>$", "", name), words) for name, words in rows])
+        super().format_options(ctx, formatter)
+
+
 app = typer.Typer(
     name="harness",
     cls=_InGroups,
@@ -137,9 +147,11 @@ def harness(
 
 for _name, (_command, _) in (one for _commands in COMMANDS.values() for one in _commands.items()):
     if isinstance(_command, typer.Typer):
+        for _below in _command.registered_commands:
+            _below.cls = _PlainCommand
         app.add_typer(_command, name=_name)
     else:
-        app.command(_name)(_command)
+        app.command(_name, cls=_PlainCommand)(_command)
 
 
 def _apply_settings(context: typer.Context) -> None:

@@ -30,18 +30,20 @@ def print_report(report: RenderableType) -> None:
 
         Console(highlight=False).print(report)
     else:
-        typer.echo(in_full_width(report), nl=False)
+        # echo() alone would take out the colours that FORCE_COLOR asks for.
+        typer.echo(in_full_width(report, may_colour=True), nl=False, color=True)
 
 
 def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def in_full_width(report: RenderableType) -> str:
-    """A report in which nothing is cut or wrapped, without blanks at the ends of lines."""
+def in_full_width(report: RenderableType, may_colour: bool = False) -> str:
+    """A report in which nothing is cut or wrapped, without blanks at the ends of lines; with colours only where
+    FORCE_COLOR asks for them."""
     from rich.console import Console
 
-    console = Console(highlight=False, width=_UNLIMITED)
+    console = Console(highlight=False, width=_UNLIMITED, force_terminal=None if may_colour else False)
     with console.capture() as captured:
         console.print(report)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
