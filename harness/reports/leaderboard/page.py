@@ -272,11 +272,21 @@ def _apart(solutions: Sequence[RowView]) -> list[tuple[str, int]]:
     return [*found[:_MOST_REASONS], *([("for other reasons", rest)] if rest else [])]
 
 
-def _author_curves(found: Sequence[AuthorTotal]) -> tuple[Markup, list[tuple[Curve, Markup]]] | None:
-    """fast_p of each author over all levels; None where nothing was timed."""
-    totals_of = [one for one in found if one.level is None and one.mean][:_MOST_CURVES]
-    curves = [Curve(one.author, series, False, one.fast_p) for series, one in enumerate(totals_of)]
-    return (page_svg(fast_p_chart(curves)), [(one, page_svg(one.sample)) for one in curves]) if curves else None
+def _author_curves(found: Sequence[AuthorTotal]) -> tuple[list[tuple[str, Markup]], list[tuple[Curve, Markup]]] | None:
+    """A chart of fast_p by author for each level, or one where there are none, and their legend; None where nothing was
+    timed."""
+    names = list(dict.fromkeys(one.author for one in found if one.level is None and one.mean))[:_MOST_CURVES]
+    levels: list[int | None] = [*sorted({one.level for one in found if one.level is not None})]
+    charts = []
+    for level in levels or [None]:
+        curves = [_curve(one, names) for one in found if one.level == level and one.author in names]
+        charts.append((f"Level {level}" if level else "All problems", page_svg(fast_p_chart(curves))))
+    legend = [_curve(one, names) for one in found if one.level is None and one.author in names]
+    return (charts, [(one, page_svg(one.sample)) for one in legend]) if legend else None
+
+
+def _curve(total: AuthorTotal, names: Sequence[str]) -> Curve:
+    return Curve(total.author, names.index(total.author), False, total.fast_p)
 
 
 def _anchor(name: str, taken: set[str]) -> str:
