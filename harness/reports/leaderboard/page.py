@@ -276,13 +276,15 @@ def _author_curves(found: Sequence[AuthorTotal]) -> tuple[list[tuple[str, Markup
     """A chart of fast_p by author for each level, or one where there are none, and their legend; None where nothing was
     timed."""
     names = list(dict.fromkeys(one.author for one in found if one.level is None and one.mean))[:_MOST_CURVES]
+    if not names:
+        return None
     levels: list[int | None] = [*sorted({one.level for one in found if one.level is not None})]
     charts = []
     for level in levels or [None]:
         curves = [_curve(one, names) for one in found if one.level == level and one.author in names]
         charts.append((f"Level {level}" if level else "All problems", page_svg(fast_p_chart(curves))))
     legend = [_curve(one, names) for one in found if one.level is None and one.author in names]
-    return (charts, [(one, page_svg(one.sample)) for one in legend]) if legend else None
+    return charts, [(one, page_svg(one.sample)) for one in legend]
 
 
 def _curve(total: AuthorTotal, names: Sequence[str]) -> Curve:
