@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.model.statistics import Interval, geometric_mean
     from harness.model.timing import Timing
     from harness.model.verdict import Verdict
+    from harness.serve.client import AsyncClient, Client, connect
     from harness.store.journal import read_journals
     from harness.workspace.problem import Case, Problem
     from harness.workspace.solution import Solution
@@ -45,14 +46,17 @@ _HOMES = {
     "harness.model.statistics": ("Interval", "geometric_mean"),
     "harness.model.build": ("ExtensionBuild", "KernelResources"),
     "harness.model.environment": ("Environment",),
+    "harness.serve.client": ("connect", "Client", "AsyncClient"),
     "harness.store.journal": ("read_journals",),
     "harness.model.ranking": ("rank", "fast_p", "summarise", "Summary"),
     "harness.errors": ("HarnessError", "UsageError", "InvalidFile", "MachineError", "JournalError"),
 }
 
 __all__ = [
+    "AsyncClient",
     "Case",
     "Check",
+    "Client",
     "Config",
     "CorrectnessConfig",
     "Environment",
@@ -79,6 +83,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "compare",
+    "connect",
     "evaluate",
     "fast_p",
     "find_workspace",

@@ -47,7 +47,8 @@ ALLOWED = {
     "reports": {"face", "store", "model", "errors"},
     # What a session takes and gives, and what a caller may name instead.
     "api": {"run", "workspace", "store", "model", "errors"},
-    "cli": {"gate", "tools", "run", "referee", "reports", "workspace", "store", "model", "errors", "suggest"},
+    "serve": {"face", "api", "workspace", "store", "model", "errors"},
+    "cli": {"serve", "gate", "tools", "run", "referee", "reports", "workspace", "store", "model", "errors", "suggest"},
 }
 
 # Below a room, only these modules of another may be imported.
@@ -60,6 +61,7 @@ ALLOWED_MODULES = {
     **{(room, "devices"): {"harness.devices", "harness.devices.base"} for room in ALLOWED},
     ("cli", "tools"): {"harness.tools"},
     ("cli", "gate"): {"harness.gate"},
+    ("cli", "serve"): {"harness.serve"},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.job"},
 }

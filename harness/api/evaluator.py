@@ -9,7 +9,7 @@ import operator
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -98,8 +98,19 @@ class Evaluator:
                 yield from stream.in_order(evaluation)
         stream.expect_end()
 
-    def iter_tasks(self, tasks: Sequence[Task]) -> Iterator[Evaluation]:
-        """Evaluations of a workspace's tasks as they come, whichever is ready first."""
+    def task(self, problem: AnyProblem, solution: AnySolution, *, cases: Sequence[str] = (), name: str) -> Task:
+        """Make a task for iter_tasks(). Raises: UsageError, InvalidFile."""
+        chosen = self._sources().problem(problem)
+        one = self._sources().solution(solution, chosen, name)
+        return Task(chosen, one, tuple(select_cases(chosen, cases)))
+
+    def discard(self, task: Task) -> None:
+        """Remove the files of a task that came of a text."""
+        if self._scratch is not None:
+            self._scratch.discard(task.solution)
+
+    def iter_tasks(self, tasks: Iterable[Task]) -> Generator[Evaluation, None, None]:
+        """Evaluations as they come, whichever is ready first. `tasks` may be endless, and may wait for what comes."""
         with contextlib.closing(self._ready_session().evaluate(tasks, lambda job, what: None)) as found:
             yield from found
 

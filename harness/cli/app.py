@@ -27,6 +27,7 @@ from harness.cli.list import check, list_workspace, prompt
 from harness.cli.new import import_app, init, new_app
 from harness.cli.nvidia_tools import profile, sanitize
 from harness.cli.run import compare, run
+from harness.cli.serve import serve
 from harness.cli.show import diff, explain, feedback, show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.store import index
@@ -79,6 +80,7 @@ COMMANDS: dict[str, dict[str, tuple[_Command, str]]] = {
         "config": (config_app, "Which settings hold, and why."),
     },
     "Results and models": {
+        "serve": (serve, "Judge what others send over HTTP, from a queue."),
         "prompt": (prompt, "A problem as a task for a language model."),
         "feedback": (feedback, "An evaluation for a model's next attempt."),
         "score": (score, "fast_p and pass@k of runs, as KernelBench has them."),

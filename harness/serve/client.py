@@ -1,0 +1,218 @@
+"""The client: jobs to a server and their evaluations back, in the API's own types. It needs httpx, and no torch."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from harness.errors import MachineError, UsageError
+from harness.model.evaluation import Evaluation
+from harness.serve.messages import JobList, QueuedJob, Submission
+from harness.store.line import from_line
+
+_WAIT_S = 30.0
+_AT_ONCE = 100
+_PATIENCE = 5
+"""Tries of a request that gets no answer, or is told to come again, each after twice the pause of the one before."""
+_Text = str | Path
+
+
+def connect(url: str, token: str | None = None) -> Client:
+    """A client of the server at `url`, such as 'http://localhost:8300'."""
+    return Client(url, token)
+
+
+class _Requests:
+    """The requests and answers that both clients share."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self._settings: dict[str, Any] = {
+            "base_url": url,
+            "headers": {"Authorization": f"Bearer {token}"} if token else {},
+            "timeout": httpx.Timeout(10.0, read=_WAIT_S + 30.0),
+        }
+
+    @staticmethod
+    def submission(problem: _Text, solution: _Text, **facts: Any) -> Submission:
+        """A path stands for the file's text; a solution's own name is that of its file."""
+        if isinstance(solution, Path):
+            facts.setdefault("name", solution.stem)
+            solution = solution.read_text(encoding="utf-8")
+        problem = problem.read_text(encoding="utf-8") if isinstance(problem, Path) else problem
+        return Submission(problem=problem, solution=solution, **facts)
+
+    @staticmethod
+    def body(asked: Sequence[Submission]) -> dict[str, Any]:
+        return {"jobs": [one.model_dump(mode="json") for one in asked]}
+
+    @staticmethod
+    def answered(answer: httpx.Response) -> httpx.Response:
+        """Raises: UsageError where the server refuses the request, MachineError where it can't serve it."""
+        if answer.is_success:
+            return answer
+        try:
+            detail = answer.json()["detail"]
+        except (ValueError, KeyError, TypeError):
+            detail = answer.text[:200]
+        kind = UsageError if answer.status_code < 500 else MachineError
+        raise kind(f"{answer.request.method} {answer.request.url}: {answer.status_code}: {detail}")
+
+    @staticmethod
+    def pause_s(method: str, answer: httpx.Response | None, error: Exception | None, attempt: int) -> float | None:
+        """The seconds until a request is made again; None where its answer is final, or a second submission might be
+        one too many."""
+        if attempt >= _PATIENCE or (answer is not None and answer.status_code not in (429, 502, 503, 504)):
+            return None
+        if method == "POST" and error is not None and not isinstance(error, httpx.ConnectError):
+            return None
+        said = answer.headers.get("Retry-After", "") if answer is not None else ""
+        return min(60.0, float(said)) if said.isdigit() else 0.5 * 2.0**attempt
+
+    @staticmethod
+    def ended(job: QueuedJob) -> QueuedJob:
+        """Raises: UsageError for one that has no evaluation."""
+        if job.state != "done":
+            raise UsageError(f"{job.id} is {job.state}: {job.error or 'it has no evaluation'}")
+        return job
+
+
+class Client(_Requests):
+    """A context manager; one thread uses it at a time."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        super().__init__(url, token)
+        self._http = httpx.Client(**self._settings)
+
+    def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
+        """Hand in jobs. Give each a `key` if this may be called again after an answer was lost.
+
+        Raises: UsageError, MachineError.
+        """
+        return list(JobList.model_validate_json(self._ask("POST", "/jobs", json=self.body(asked)).content).jobs)
+
+    def job(self, job: str, wait_s: float = 0.0) -> QueuedJob:
+        """A job as it stands, or when it has ended within so many seconds. Raises: UsageError for an unknown one."""
+        return QueuedJob.model_validate_json(self._ask("GET", f"/jobs/{job}", params={"wait": wait_s}).content)
+
+    def cancel(self, job: str) -> QueuedJob:
+        """Raises: UsageError for one that was begun."""
+        return QueuedJob.model_validate_json(self._ask("DELETE", f"/jobs/{job}").content)
+
+    def evaluation(self, job: str) -> Evaluation:
+        """Wait for a job's evaluation. Raises: UsageError where it ends without one, MachineError."""
+        while (found := self.job(job, _WAIT_S)).state in ("queued", "running"):
+            pass
+        return from_line(self._ask("GET", f"/jobs/{self.ended(found).id}/evaluation").content)
+
+    def evaluate(self, problem: _Text, solution: _Text, **facts: Any) -> Evaluation:
+        """Judge one solution: `problem` is a name, or the path or text of a file; `solution` the path or text of one.
+        `facts` are those of Submission: name, config, cases, priority, key."""
+        (job,) = self.submit([self.submission(problem, solution, **facts)])
+        return self.evaluation(job.id)
+
+    def evaluate_many(self, problem: _Text, solutions: Iterable[_Text], **facts: Any) -> Iterator[Evaluation]:
+        """Evaluations in the order of `solutions`, of which two hundred are handed in ahead."""
+        source, waiting = iter(solutions), deque[QueuedJob]()
+        while True:
+            if len(waiting) < _AT_ONCE and (some := list(islice(source, _AT_ONCE))):
+                waiting += self.submit([self.submission(problem, one, **facts) for one in some])
+            if not waiting:
+                return
+            yield self.evaluation(waiting.popleft().id)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
+        attempt = 0
+        while True:
+            try:
+                answer, error = self._http.request(method, path, **content), None
+            except httpx.TransportError as failed:
+                answer, error = None, failed
+            pause_s = self.pause_s(method, answer, error, attempt)
+            if pause_s is None:
+                if answer is None:
+                    raise MachineError(f"{self._http.base_url}: no answer: {error}") from error
+                return self.answered(answer)
+            time.sleep(pause_s)
+            attempt += 1
+
+
+class AsyncClient(_Requests):
+    """The same for asyncio; an asynchronous context manager."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        super().__init__(url, token)
+        self._http = httpx.AsyncClient(**self._settings)
+
+    async def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
+        """See Client.submit()."""
+        answer = await self._ask("POST", "/jobs", json=self.body(asked))
+        return list(JobList.model_validate_json(answer.content).jobs)
+
+    async def job(self, job: str, wait_s: float = 0.0) -> QueuedJob:
+        """See Client.job()."""
+        return QueuedJob.model_validate_json((await self._ask("GET", f"/jobs/{job}", params={"wait": wait_s})).content)
+
+    async def cancel(self, job: str) -> QueuedJob:
+        """See Client.cancel()."""
+        return QueuedJob.model_validate_json((await self._ask("DELETE", f"/jobs/{job}")).content)
+
+    async def evaluation(self, job: str) -> Evaluation:
+        """See Client.evaluation()."""
+        while (found := await self.job(job, _WAIT_S)).state in ("queued", "running"):
+            pass
+        return from_line((await self._ask("GET", f"/jobs/{self.ended(found).id}/evaluation")).content)
+
+    async def evaluate(self, problem: _Text, solution: _Text, **facts: Any) -> Evaluation:
+        """See Client.evaluate()."""
+        (job,) = await self.submit([self.submission(problem, solution, **facts)])
+        return await self.evaluation(job.id)
+
+    async def evaluate_many(
+        self, problem: _Text, solutions: Iterable[_Text], **facts: Any
+    ) -> AsyncIterator[Evaluation]:
+        """Hand in all at once; else see Client.evaluate_many()."""
+        source, jobs = iter(solutions), []
+        while some := [self.submission(problem, one, **facts) for one in islice(source, _AT_ONCE)]:
+            jobs += await self.submit(some)
+        for job in jobs:
+            yield await self.evaluation(job.id)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
+        attempt = 0
+        while True:
+            try:
+                answer, error = await self._http.request(method, path, **content), None
+            except httpx.TransportError as failed:
+                answer, error = None, failed
+            pause_s = self.pause_s(method, answer, error, attempt)
+            if pause_s is None:
+                if answer is None:
+                    raise MachineError(f"{self._http.base_url}: no answer: {error}") from error
+                return self.answered(answer)
+            await asyncio.sleep(pause_s)
+            attempt += 1

@@ -1,0 +1,176 @@
+"""The door, asked as a client would ask: what it takes, what it refuses, and what it tells whom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from harness.serve import Access, JobQueue, Limits, create_app
+from harness.serve.access import TokenOwner
+from tests.workspace.test_problem import SOURCE
+
+ADA, BOB = "a" * 20, "b" * 20
+OWNERS = {"ada": TokenOwner(ADA, may_send_problems=True), "bob": TokenOwner(BOB)}
+Door = Callable[..., TestClient]
+
+
+@pytest.fixture
+def judges() -> SimpleNamespace:
+    return SimpleNamespace(troubles={}, is_alive=True)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    for file, text in (("problems/maxpool2d/problem.py", SOURCE), ("configs/quick.yaml", "timing: {blocks: 6}\n")):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def door(queue: JobQueue, judges: Any, workspace: Path) -> Iterator[Door]:
+    """A client with a token, and the door's settings."""
+    opened: list[TestClient] = []
+
+    def opens(token: str | None = ADA, rate: int | None = None, limits: Limits = Limits()) -> TestClient:
+        app = create_app(queue, judges, workspace, Access(OWNERS, rate), limits)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        opened.append(TestClient(app, headers=headers))
+        return opened[-1]
+
+    yield opens
+    for one in opened:
+        one.close()
+
+
+def job(**facts: Any) -> dict[str, Any]:
+    return {"problem": "maxpool2d", "solution": "class ModelNew: ...", **facts}
+
+
+def submit(client: TestClient, *jobs: dict[str, Any]) -> Any:
+    return client.post("/jobs", json={"jobs": jobs})
+
+
+def test_a_job_goes_its_way(door: Door, queue: JobQueue) -> None:
+    client = door()
+    answer = submit(client, job(name="tiled", key="1"), job(priority=3))
+    assert answer.status_code == 202
+    first, second = answer.json()["jobs"]
+    assert (first["state"], first["name"], first["problem"], second["priority"]) == ("queued", "tiled", "maxpool2d", 3)
+    assert client.get(f"/jobs/{first['id']}/evaluation").status_code == 409
+    taken = queue.take("")
+    assert taken is not None
+    assert taken.id == second["id"]
+    queue.finish(taken.id, "20261125T1", "passed", '{"verdict":"passed"}')
+    assert client.get(f"/jobs/{taken.id}", params={"wait": 5}).json()["verdict"] == "passed"
+    assert client.get(f"/jobs/{taken.id}/evaluation").text == '{"verdict":"passed"}'
+    assert client.delete(f"/jobs/{first['id']}").json()["state"] == "cancelled"
+    assert client.delete(f"/jobs/{taken.id}").status_code == 409
+    assert [one["state"] for one in client.get("/jobs").json()["jobs"]] == ["done", "cancelled"]
+    assert [one["id"] for one in client.get("/jobs", params={"state": "done"}).json()["jobs"]] == [taken.id]
+
+
+@pytest.mark.parametrize("token", [None, "c" * 20])
+@pytest.mark.parametrize("path", ["/jobs", "/jobs/job-1", "/jobs/job-1/evaluation", "/events"])
+def test_without_a_token_nothing_is_told(door: Door, token: str | None, path: str) -> None:
+    answer = door(token).get(path)
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert submit(door(token), job()).status_code == 401
+
+
+def test_nothing_of_one_token_is_seen_by_another(door: Door) -> None:
+    (made,) = submit(door(ADA), job()).json()["jobs"]
+    other = door(BOB)
+    for answer in (
+        other.get(f"/jobs/{made['id']}"),
+        other.delete(f"/jobs/{made['id']}"),
+        other.get(f"/jobs/{made['id']}/evaluation"),
+    ):
+        assert answer.status_code == 404
+    assert other.get("/jobs").json() == {"jobs": []}
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (job(problem="maxpol2d"), "'maxpool2d'?"),
+        (job(problem="../etc"), "no problem"),
+        (job(config="quik"), "no config 'quik'"),
+        (job(config="../../x"), "no config"),
+        (job(cases=["smal"]), "no case 'smal'"),
+        (job(name="../x"), "name"),
+        (job(solution=""), "solution"),
+        (job(priority=1000), "priority"),
+        (job(sede=1), "sede"),
+    ],
+)
+def test_a_bad_job_is_refused_with_all_of_its_batch(
+    door: Door, queue: JobQueue, bad: dict[str, Any], words: str
+) -> None:
+    answer = submit(door(), job(), bad)
+    assert answer.status_code == 422
+    assert words in answer.text
+    assert queue.counts() == {}
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"jobs": []}', b"\xff\xfe", b'{"jobs": ' + b"[" * 5000])
+def test_what_is_no_submission_is_refused(door: Door, body: bytes) -> None:
+    assert door().post("/jobs", content=body, headers={"Content-Type": "application/json"}).status_code in (400, 422)
+
+
+def test_a_problems_text_is_taken_from_who_may_run_code_here_alone(door: Door) -> None:
+    assert submit(door(ADA), job(problem=SOURCE)).json()["jobs"][0]["problem"] == "text"
+    answer = submit(door(BOB), job(problem=SOURCE))
+    assert (answer.status_code, "not send their text" in answer.text) == (422, True)
+
+
+def test_a_key_that_is_anothers_is_a_conflict(door: Door) -> None:
+    submit(door(), job(key="1"))
+    assert submit(door(), job(key="1")).status_code == 202
+    assert submit(door(), job(key="1", name="other")).status_code == 409
+
+
+def test_limits_hold_and_say_when_to_come_again(door: Door) -> None:
+    client = door(rate=3)
+    assert submit(client, job(), job()).status_code == 202
+    answer = submit(client, job(), job())
+    assert (answer.status_code, int(answer.headers["Retry-After"]) >= 20) == (429, True)
+    full = submit(door(), *[job()] * 60)
+    assert (full.status_code, full.headers["Retry-After"]) == (503, "60")
+
+
+@pytest.mark.parametrize("is_said", [True, False])
+def test_a_body_that_is_too_large_is_refused(door: Door, is_said: bool) -> None:
+    client = door(limits=Limits(body_bytes=10_000))
+    body = json.dumps({"jobs": [job(solution="x" * 20_000)]}).encode()
+    pieces = (body[n : n + 1_000] for n in range(0, len(body), 1_000))
+    assert client.post("/jobs", content=body if is_said else pieces).status_code == 413
+    assert submit(client, job()).status_code == 202
+
+
+def test_health_and_metrics_need_no_token_and_tell_of_nobody(door: Door, judges: Any) -> None:
+    submit(door(), job())
+    client = door(None)
+    assert client.get("/health").json()["jobs"] == {"queued": 1}
+    assert 'harness_jobs{state="queued"} 1' in client.get("/metrics").text
+    assert "harness_up 1" in client.get("/metrics").text
+    judges.troubles["quick"] = "secret"
+    answer = client.get("/health")
+    assert (answer.status_code, "secret" in answer.text) == (503, False)
+    assert "harness_up 0" in client.get("/metrics").text
+
+
+def test_the_page_and_the_description_are_there(door: Door) -> None:
+    client = door(None)
+    assert "<title>harness" in client.get("/").text
+    assert "/jobs/{job}/evaluation" in client.get("/openapi.json").json()["paths"]
+
+
+def test_nobody_else_may_read_the_queue(tmp_path: Path, queue: JobQueue) -> None:
+    assert (tmp_path / "queue.sqlite").stat().st_mode & 0o077 == 0

@@ -1,0 +1,114 @@
+"""Judges: from the queue through a session into the journal, whatever happens on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.errors import InvalidFile, MachineError
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.serve import JobQueue, Judges
+from harness.serve import judges as judges_module
+from harness.serve.messages import Submission
+from harness.store.journal import read_journals
+from tests.examples import failed, passed
+
+Judged = Callable[[str], Evaluation | Exception]
+
+
+class Scripted:
+    """An Evaluator without a session: what it finds is told by the solution's text."""
+
+    says: dict[str, list[Any]]
+    closed = 0
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
+    def __enter__(self) -> Scripted:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def task(self, problem: str, solution: str, *, cases: Any, name: str) -> Any:
+        if solution == "broken":
+            raise InvalidFile("problem.py:3: broken")
+        return SimpleNamespace(name=name, text=solution)
+
+    def discard(self, task: Any) -> None: ...
+
+    def close(self) -> None:
+        Scripted.closed += 1
+
+    def iter_tasks(self, tasks: Iterator[Any]) -> Iterator[Evaluation]:
+        for number, task in enumerate(tasks):
+            said = self.says.get(task.text, [])
+            found = said.pop(0) if said else passed()
+            if isinstance(found, Exception):
+                raise found
+            yield replace(found, id=f"{task.name}-{number}", solution=replace(found.solution, name=task.name))
+
+
+@pytest.fixture
+def judged(queue: JobQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Judges solutions by what is scripted for them; the jobs when all have ended."""
+    monkeypatch.setattr(judges_module, "Evaluator", Scripted)
+    monkeypatch.setattr(judges_module, "_PAUSE_S", 0.05)
+
+    def judge(*solutions: str, **says: list[Any]) -> list[Any]:
+        Scripted.says = says
+        jobs = queue.accept("ada", [Submission(problem="relu", solution=one, name="mine") for one in solutions])
+        with Judges(queue, tmp_path, tmp_path / "results"):
+            until = time.monotonic() + 20
+            while any(one.state in ("queued", "running") for one in queue.jobs("ada", None, 100)):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+        return [queue.job("ada", job.id) for job in jobs]
+
+    return judge
+
+
+def test_records_have_the_submitted_name_and_the_token_s_owner(judged: Any, tmp_path: Path) -> None:
+    (job,) = judged("right")
+    (record,) = read_journals(tmp_path / "results")
+    assert (record.solution.name, record.solution.author, record.id) == ("mine", "ada", job.evaluation)
+    assert (job.state, job.verdict, job.attempts) == ("done", "passed", 1)
+
+
+def test_a_job_that_cant_be_loaded_fails_alone(judged: Any) -> None:
+    broken, right = judged("broken", "right")
+    assert (broken.state, broken.error) == ("failed", "problem.py:3: broken")
+    assert right.state == "done"
+
+
+def test_a_fault_of_the_machines_is_tried_once_more(judged: Any) -> None:
+    fault = failed("x", Verdict.HARNESS_ERROR)
+    first, second = judged("once", "twice", once=[fault], twice=[fault, fault, fault])
+    assert (first.verdict, first.attempts) == ("passed", 2)
+    assert (second.verdict, second.attempts) == ("harness_error", 2)
+
+
+def test_a_session_that_ends_costs_no_job(judged: Any, tmp_path: Path) -> None:
+    jobs = judged("1", "2", "3", **{"2": [MachineError("the GPU is gone")]})
+    assert [(job.state, job.verdict) for job in jobs] == [("done", "passed")] * 3
+    assert len(list(read_journals(tmp_path / "results"))) == 3
+
+
+def test_what_a_killed_server_had_finished_comes_into_the_journal_once(queue: JobQueue, tmp_path: Path) -> None:
+    from harness.store.line import to_line
+
+    jobs = queue.accept("ada", [Submission(problem="relu", solution="x")] * 2)
+    for job, identifier in zip(jobs, ("20261125T000000-aa", "20261125T000000-bb"), strict=True):
+        queue.take("")
+        queue.finish(job.id, identifier, "passed", to_line(replace(passed(), id=identifier)))
+    for _ in range(2):
+        Judges(queue, tmp_path, tmp_path / "results")
+    assert [one.id for one in read_journals(tmp_path / "results")] == ["20261125T000000-aa", "20261125T000000-bb"]
+    assert queue.unkept() == []

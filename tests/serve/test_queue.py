@@ -1,0 +1,128 @@
+"""The queue: what is accepted stays, in its order, and is begun and finished once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import MachineError, UsageError
+from harness.serve.messages import Submission
+from harness.serve.queue import Conflict, JobQueue, QueueFull
+
+
+def asked(solution: str = "x", **facts: Any) -> Submission:
+    return Submission(problem="relu", solution=solution, **facts)
+
+
+def test_higher_priorities_come_first_and_equals_in_their_order(queue: JobQueue) -> None:
+    jobs = queue.accept("ada", [asked("1"), asked("2", priority=5), asked("3"), asked("4", priority=5)])
+    taken = [queue.take("") for _ in range(5)]
+    assert [one and one.id for one in taken] == [jobs[1].id, jobs[3].id, jobs[0].id, jobs[2].id, None]
+    assert taken[0] is not None
+    assert (taken[0].asked.solution, taken[0].owner, taken[0].attempts) == ("2", "ada", 1)
+
+
+def test_each_config_has_jobs_of_its_own(queue: JobQueue) -> None:
+    queue.accept("ada", [asked(config="quick"), asked()])
+    assert queue.configs() == ["", "quick"]
+    assert [queue.take("quick") is None, queue.take("quick") is None, queue.take("") is None] == [False, True, False]
+
+
+def test_who_submits_again_under_a_key_gets_the_job_that_there_is(queue: JobQueue) -> None:
+    first = queue.accept("ada", [asked(key="step 1"), asked(key="step 2")])
+    assert queue.accept("ada", [asked(key="step 2"), asked(key="step 1")]) == first[::-1]
+    assert queue.accept("bob", [asked(key="step 1")])[0].id not in {job.id for job in first}
+    with pytest.raises(Conflict, match=first[0].id):
+        queue.accept("ada", [asked("another"), asked("other", key="step 1")])
+    assert sum(queue.counts().values()) == 3  # of those that are refused none is kept
+
+
+def test_a_full_queue_takes_all_or_none(queue: JobQueue) -> None:
+    queue.accept("ada", [asked(str(n)) for n in range(48)])
+    with pytest.raises(QueueFull, match="48 jobs wait, and 50 may"):
+        queue.accept("ada", [asked(str(n)) for n in range(3)])
+    queue.accept("ada", [asked(), asked()])
+    assert queue.counts() == {"queued": 50}
+
+
+def test_nothing_of_one_is_seen_by_another(queue: JobQueue) -> None:
+    (job,) = queue.accept("ada", [asked()])
+    for ask in (queue.job, queue.cancel, queue.record):
+        with pytest.raises(UsageError, match="no job"):
+            ask("bob", job.id)
+    assert (queue.jobs("bob", None, 10), queue.events("bob", 0)) == ([], [])
+
+
+def test_what_waits_can_be_cancelled_and_what_was_begun_can_not(queue: JobQueue) -> None:
+    first, second = queue.accept("ada", [asked("1"), asked("2")])
+    queue.take("")
+    assert [queue.cancel("ada", second.id).state for _ in range(2)] == ["cancelled"] * 2
+    with pytest.raises(Conflict, match="running"):
+        queue.cancel("ada", first.id)
+    assert queue.take("") is None
+
+
+def test_a_killed_server_finds_its_jobs_again(tmp_path: Path) -> None:
+    path = tmp_path / "queue.sqlite"
+    with JobQueue(path) as queue:
+        done, begun, waiting = queue.accept("ada", [asked("1"), asked("2"), asked("3")])
+        queue.take("")
+        queue.finish(done.id, "20261125T1", "passed", '{"a": 1}')
+        queue.take("")
+    with JobQueue(path) as queue:
+        assert queue.counts() == {"done": 1, "queued": 2}
+        assert queue.job("ada", done.id).verdict == "passed"
+        assert queue.record("ada", done.id) == '{"a": 1}'
+        again = queue.take("")
+        assert again is not None
+        assert (again.id, again.attempts) == (begun.id, 2)
+        assert queue.unkept() == [(done.id, '{"a": 1}')]
+        queue.keep(done.id)
+        assert queue.unkept() == []
+        assert queue.job("ada", waiting.id).state == "queued"
+
+
+def test_two_servers_cant_have_one_queue(queue: JobQueue, tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="another server"):
+        JobQueue(tmp_path / "queue.sqlite")
+
+
+def test_a_file_that_is_no_queue_is_named(tmp_path: Path) -> None:
+    (tmp_path / "queue.sqlite").write_text("no database, " * 100)
+    with pytest.raises(MachineError, match="--queue"):
+        JobQueue(tmp_path / "queue.sqlite")
+
+
+def test_events_are_read_on_from_any_number(queue: JobQueue) -> None:
+    (job,) = queue.accept("ada", [asked()])
+    queue.take("")
+    queue.finish(job.id, "20261125T1", "passed", "{}")
+    events = queue.events("ada", 0)
+    assert [(event["state"], event["verdict"]) for event in events] == [
+        ("queued", None),
+        ("running", None),
+        ("done", "passed"),
+    ]
+    assert queue.events("ada", events[1]["number"]) == events[2:]
+
+
+def test_what_is_given_back_is_queued_and_what_is_finished_stays(queue: JobQueue) -> None:
+    first, second = queue.accept("ada", [asked("1"), asked("2")])
+    queue.take(""), queue.take("")
+    queue.fail(second.id, "no such case")
+    queue.give_back(first.id)
+    queue.give_back(second.id)
+    assert (queue.job("ada", first.id).state, queue.job("ada", second.id).state) == ("queued", "failed")
+    with pytest.raises(Conflict, match="no such case"):
+        queue.record("ada", second.id)
+
+
+def test_many_threads_begin_each_job_once(tmp_path: Path) -> None:
+    with JobQueue(tmp_path / "queue.sqlite") as queue, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: queue.accept("ada", [asked(str(n)) for _ in range(10)]), range(20)))
+        taken = list(pool.map(lambda _: queue.take(""), range(220)))
+    ids = [one.id for one in taken if one is not None]
+    assert (len(ids), len(set(ids))) == (200, 200)

@@ -1,0 +1,122 @@
+"""A real server on the simulator: asked by the client, killed, started again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.errors import MachineError, UsageError
+from harness.store.journal import read_journals
+from tests.machine import ROOT
+
+pytestmark = pytest.mark.sim
+
+DOUBLE = """import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+def get_inputs():
+    return [torch.randn(256)]
+
+def get_init_inputs():
+    return []
+"""
+PLAIN = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
+
+
+@contextmanager
+def serving(workspace: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server and its address."""
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "-C",
+        str(workspace),
+        "serve",
+        "--port",
+        "0",
+        "--backend",
+        "sim",
+        *options,
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            address = re.search(r"http://\S+:\d+", server.stderr.readline())
+            assert address is not None, server.stderr.read()
+            yield address[0], server
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "problems" / "double"
+    folder.mkdir(parents=True)
+    (folder / "problem.py").write_text(DOUBLE)
+    return tmp_path
+
+
+def test_a_killed_server_loses_no_job_and_repeats_no_verdict(workspace: Path) -> None:
+    with serving(workspace) as (address, server):
+        with harness.connect(address) as client:
+            asked = [client.submission("double", PLAIN.format(f"x * {n}"), name=f"times_{n}") for n in range(6)]
+            jobs = client.submit(asked)
+            first = client.evaluation(jobs[0].id)
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    with serving(workspace) as (address, server):
+        with harness.connect(address) as client:
+            found = [client.evaluation(job.id) for job in jobs]
+        server.send_signal(signal.SIGINT)
+        assert server.wait(30) == 130
+    assert found[0] == first
+    assert [one.verdict.value for one in found] == ["wrong_values"] * 2 + ["no_custom_kernel"] + ["wrong_values"] * 3
+    records = list(read_journals(workspace / "results"))
+    assert sorted(one.id for one in records) == sorted(one.id for one in found)
+    assert {one.solution.name for one in records} == {f"times_{n}" for n in range(6)}
+
+
+def test_both_clients_bring_evaluations_in_order(workspace: Path) -> None:
+    texts = [PLAIN.format("x * 3"), PLAIN.format("x * 2")]
+
+    async def ask(address: str) -> list[str]:
+        async with harness.AsyncClient(address) as client:
+            return [one.verdict.value async for one in client.evaluate_many("double", texts)]
+
+    with serving(workspace) as (address, _):
+        assert asyncio.run(ask(address)) == ["wrong_values", "no_custom_kernel"]
+        with harness.connect(address) as client:
+            assert [one.verdict.value for one in client.evaluate_many("double", iter(texts))] == [
+                "wrong_values",
+                "no_custom_kernel",
+            ]
+            with pytest.raises(UsageError, match="'double'"):
+                client.evaluate("duoble", texts[0])
+
+
+def test_nobody_answers() -> None:
+    with harness.connect("http://127.0.0.1:9") as client, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("harness.serve.client.time.sleep", lambda _: None)
+        with pytest.raises(MachineError, match="no answer"):
+            client.job("job-1")
+
+
+def test_others_are_let_in_with_tokens_alone(workspace: Path) -> None:
+    command = [sys.executable, "-m", "harness", "-C", str(workspace), "serve", "--host", "0.0.0.0"]
+    ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert (ended.returncode, "--tokens" in ended.stderr) == (2, True)
