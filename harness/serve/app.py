@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import harness
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, MachineError, UsageError
 from harness.serve.access import Access, Owner
 from harness.serve.judges import Judges
 from harness.serve.messages import ENDED, Batch, JobList, JobState, QueuedJob
@@ -61,6 +61,10 @@ def create_app(queue: JobQueue, judges: Judges, workspace: Path, access: Access,
     @app.exception_handler(Conflict)
     def conflict(_: Request, error: Conflict) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 409)
+
+    @app.exception_handler(MachineError)
+    def unable(_: Request, error: MachineError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 503, {"Retry-After": "60"})
 
     @app.post("/jobs", status_code=202)
     def submit(batch: Batch, owner: Owner = asking) -> JobList:

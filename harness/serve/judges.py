@@ -79,12 +79,13 @@ class Judges:
                     thread = threading.Thread(target=self._judge, args=(config,), name=f"judge {config}", daemon=True)
                     self._threads[config] = thread
                     thread.start()
-            self._queue.wait(_PERIOD_S)
+            self._stop.wait(_PERIOD_S)
 
     def _judge(self, config: str) -> None:
         while not self._stop.is_set():
             taken: dict[str, tuple[BegunJob, Task]] = {}
             try:
+                self._queue.requeue(config)  # what a session that failed had under way
                 with Evaluator(
                     backend=self._backend, config=config or self._config, workspace=self._workspace
                 ) as evaluator:
@@ -103,8 +104,6 @@ class Judges:
             finally:
                 with self._lock:
                     self._open.pop(config, None)
-                for job in taken:
-                    self._queue.give_back(job)
             self._stop.wait(_PAUSE_S)
 
     def _tasks(self, evaluator: Evaluator, config: str, taken: dict[str, tuple[BegunJob, Task]]) -> Iterator[Task]:

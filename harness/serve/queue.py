@@ -34,7 +34,7 @@ _JOB = sql.Table(
     sql.Column("digest", sql.String, nullable=False),
     sql.Column("body", sql.String, nullable=False),
     sql.Column("config", sql.String, nullable=False),
-    sql.Column("priority", sql.Integer, nullable=False),
+    sql.Column("rank", sql.Integer, nullable=False),
     sql.Column("state", sql.String, nullable=False),
     sql.Column("attempts", sql.Integer, nullable=False),
     sql.Column("submitted_at", sql.Float, nullable=False),
@@ -46,7 +46,7 @@ _JOB = sql.Table(
     sql.Column("error", sql.String),
     sql.Column("is_kept", sql.Boolean, nullable=False),
     sql.UniqueConstraint("owner", "key"),
-    sql.Index("by_state", "state", "config", "priority", "number"),
+    sql.Index("by_state", "state", "config", "rank", "number"),
 )
 _EVENT = sql.Table(
     "event",
@@ -99,7 +99,7 @@ class JobQueue:
         sql.event.listen(self._engine, "connect", _make_durable)
         try:
             _META.create_all(self._engine)
-            with self._writing() as connection:
+            with self._engine.begin() as connection:
                 connection.execute(sql.update(_JOB).where(_JOB.c.state == "running").values(state="queued"))
         except sql.exc.DatabaseError as error:
             self.close()
@@ -135,7 +135,7 @@ class JobQueue:
                     "digest": digest,
                     "body": body,
                     "config": one.config or "",
-                    "priority": one.priority,
+                    "rank": -one.priority,
                     "state": "queued",
                     "attempts": 0,
                     "submitted_at": time.time(),
@@ -152,8 +152,8 @@ class JobQueue:
     def take(self, config: str) -> BegunJob | None:
         """Begin the next job of a config."""
         with self._writing() as connection:
-            order = (_JOB.c.priority.desc(), _JOB.c.number)
-            chosen = sql.select(_JOB).where(_JOB.c.state == "queued", _JOB.c.config == config).order_by(*order).limit(1)
+            waiting = sql.select(_JOB).where(_JOB.c.state == "queued", _JOB.c.config == config)
+            chosen = waiting.order_by(_JOB.c.rank, _JOB.c.number).limit(1)
             row = connection.execute(chosen).first()
             if row is None:
                 return None
@@ -162,8 +162,16 @@ class JobQueue:
         self._tell()
         return BegunJob(row)
 
+    def requeue(self, config: str) -> None:
+        """Queue anew what was begun of a config."""
+        with self._writing() as connection:
+            begun = sql.select(_JOB.c.id).where(_JOB.c.state == "running", _JOB.c.config == config)
+            for job in connection.execute(begun).scalars().all():
+                _change(connection, job, state="queued")
+        self._tell()
+
     def give_back(self, job: str) -> None:
-        """Queue a job anew that was begun: the machine failed, or the server ends."""
+        """Queue a job anew that was begun, since the machine failed."""
         with self._writing() as connection:
             if (row := _find(connection, _JOB.c.id == job)) and row.state == "running":
                 _change(connection, job, state="queued")
@@ -255,8 +263,12 @@ class JobQueue:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with self._lock, self._engine.begin() as connection:
-            yield connection
+        """One transaction at a time. Raises: MachineError where it can't be written."""
+        try:
+            with self._lock, self._engine.begin() as connection:
+                yield connection
+        except sql.exc.OperationalError as error:
+            raise MachineError(f"the queue can't be written: {error.orig}; free space") from error
 
     def _own(self, connection: Connection, owner: str, job: str) -> Row[Any]:
         if (row := _find(connection, _JOB.c.id == job, _JOB.c.owner == owner)) is None:
@@ -295,11 +307,11 @@ def _job(row: Row[Any]) -> QueuedJob:
     asked = Submission.model_validate_json(row.body)
     problem = "text" if "\n" in asked.problem else asked.problem
     facts = {name: getattr(row, name) for name in _SAME}
-    return QueuedJob(problem=problem, name=asked.name, config=asked.config, **facts)
+    return QueuedJob(problem=problem, name=asked.name, config=asked.config, priority=asked.priority, **facts)
 
 
 _SAME = (
-    *("id", "state", "priority", "key", "attempts", "submitted_at", "started_at", "finished_at", "verdict"),
+    *("id", "state", "key", "attempts", "submitted_at", "started_at", "finished_at", "verdict"),
     *("evaluation", "error"),
 )
 """Columns that a job's message has under the same names."""

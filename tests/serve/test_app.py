@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +14,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from harness.serve import Access, JobQueue, Limits, create_app
+from harness.serve import app as app_module
 from harness.serve.access import TokenOwner
+from harness.serve.messages import Submission
 from tests.workspace.test_problem import SOURCE
 
 ADA, BOB = "a" * 20, "b" * 20
@@ -152,6 +156,35 @@ def test_a_body_that_is_too_large_is_refused(door: Door, is_said: bool) -> None:
     pieces = (body[n : n + 1_000] for n in range(0, len(body), 1_000))
     assert client.post("/jobs", content=body if is_said else pieces).status_code == 413
     assert submit(client, job()).status_code == 202
+
+
+def test_a_full_disk_loses_nothing_that_was_accepted(door: Door, queue: JobQueue, tmp_path: Path) -> None:
+    client = door()
+    (kept,) = submit(client, job()).json()["jobs"]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size = max(path.stat().st_size for path in tmp_path.glob("queue.sqlite*"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10_000, before[1]))
+    try:
+        answer = submit(client, *[job(solution="x" * 10_000)] * 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (answer.status_code, "can't be written" in answer.text) == (503, True)
+    assert queue.counts() == {"queued": 1}
+    assert submit(client, job()).status_code == 202
+    assert client.get(f"/jobs/{kept['id']}").json()["state"] == "queued"
+
+
+def test_events_come_as_they_are_and_from_where_they_were_left(queue: JobQueue) -> None:
+    async def read(after: int, count: int) -> list[str]:
+        stream = app_module._events(queue, "ada", after)
+        return [await anext(stream) for _ in range(count)]
+
+    queue.accept("ada", [Submission(problem="relu", solution="x")])
+    queue.take("")
+    first, second = asyncio.run(read(0, 2))
+    assert first.startswith("id: 1\nevent: job\ndata: {")
+    assert '"state": "running"' in second
+    assert asyncio.run(read(1, 1)) == [second]
 
 
 def test_health_and_metrics_need_no_token_and_tell_of_nobody(door: Door, judges: Any) -> None:
