@@ -8,14 +8,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.serve.messages import JobList, QueuedJob, Submission
 from harness.store.line import from_line
+
+if TYPE_CHECKING:
+    import httpx
 
 _WAIT_S = 30.0
 _AT_ONCE = 100
@@ -33,6 +34,11 @@ class _Requests:
     """The requests and answers that both clients share."""
 
     def __init__(self, url: str, token: str | None) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise MachineError("asking a server needs httpx: pip install 'kernel-harness[serve]'") from None
+        self._httpx = httpx
         self._settings: dict[str, Any] = {
             "base_url": url,
             "headers": {"Authorization": f"Bearer {token}"} if token else {},
@@ -64,13 +70,14 @@ class _Requests:
         kind = UsageError if answer.status_code < 500 else MachineError
         raise kind(f"{answer.request.method} {answer.request.url}: {answer.status_code}: {detail}")
 
-    @staticmethod
-    def pause_s(method: str, answer: httpx.Response | None, error: Exception | None, attempt: int) -> float | None:
+    def pause_s(
+        self, method: str, answer: httpx.Response | None, error: Exception | None, attempt: int
+    ) -> float | None:
         """The seconds until a request is made again; None where its answer is final, or a second submission might be
         one too many."""
         if attempt >= _PATIENCE or (answer is not None and answer.status_code not in (429, 502, 503, 504)):
             return None
-        if method == "POST" and error is not None and not isinstance(error, httpx.ConnectError):
+        if method == "POST" and error is not None and not isinstance(error, self._httpx.ConnectError):
             return None
         said = answer.headers.get("Retry-After", "") if answer is not None else ""
         return min(60.0, float(said)) if said.isdigit() else 0.5 * 2.0**attempt
@@ -88,7 +95,7 @@ class Client(_Requests):
 
     def __init__(self, url: str, token: str | None = None) -> None:
         super().__init__(url, token)
-        self._http = httpx.Client(**self._settings)
+        self._http = self._httpx.Client(**self._settings)
 
     def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
         """Hand in jobs. Give each a `key` if this may be called again after an answer was lost.
@@ -141,7 +148,7 @@ class Client(_Requests):
         while True:
             try:
                 answer, error = self._http.request(method, path, **content), None
-            except httpx.TransportError as failed:
+            except self._httpx.TransportError as failed:
                 answer, error = None, failed
             pause_s = self.pause_s(method, answer, error, attempt)
             if pause_s is None:
@@ -157,7 +164,7 @@ class AsyncClient(_Requests):
 
     def __init__(self, url: str, token: str | None = None) -> None:
         super().__init__(url, token)
-        self._http = httpx.AsyncClient(**self._settings)
+        self._http = self._httpx.AsyncClient(**self._settings)
 
     async def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
         """See Client.submit()."""
@@ -207,7 +214,7 @@ class AsyncClient(_Requests):
         while True:
             try:
                 answer, error = await self._http.request(method, path, **content), None
-            except httpx.TransportError as failed:
+            except self._httpx.TransportError as failed:
                 answer, error = None, failed
             pause_s = self.pause_s(method, answer, error, attempt)
             if pause_s is None:
