@@ -85,6 +85,7 @@ def _listening(host: str, port: int) -> socket.socket:
     door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         door.bind((host, port))
+        door.listen(1024)  # whoever is told of it may come at once
     except OSError as error:
         door.close()
         raise MachineError(f"can't listen on {host}:{port}: {error.strerror}; name another --port") from None
