@@ -11,6 +11,7 @@ import typer
 
 from harness.cli.options import BackendOption, ConfigName, ResultsFolder
 from harness.cli.printing import say
+from harness.cli.signals import end_politely
 from harness.errors import MachineError, UsageError
 
 _NEEDS = "fastapi, uvicorn, sqlalchemy and httpx"
@@ -49,21 +50,23 @@ def serve(
     try:
         import uvicorn
 
-        from harness.serve import Access, JobQueue, Judges, Limits, create_app, read_tokens
+        from harness.serve import Access, JobQueue, Judge, Limits, create_app, read_tokens
     except ImportError as error:
         raise MachineError(
             f"serve needs {_NEEDS} ({error.name} is missing): pip install 'kernel-harness[serve]'"
         ) from None
     access = Access(read_tokens(tokens) if tokens else {}, jobs_a_minute)
+    end_politely(then_at_once=True)
     folder = (results or workspace.results).absolute()
     with (
         JobQueue((queue or folder / "queue.sqlite").absolute(), most_queued) as jobs,
-        Judges(jobs, workspace.root, folder, backend, config) as judges,
+        Judge(jobs, workspace.root, folder, backend, config) as judge,
         _listening(host, port) as door,
     ):
-        app = create_app(jobs, judges, workspace.root, access, Limits(most_mib * 2**20))
+        app = create_app(jobs, judge, workspace.root, access, Limits(most_mib * 2**20))
         waiting = jobs.counts().get("queued", 0)
-        say(f"listening on http://{host}:{door.getsockname()[1]}; {waiting} jobs wait")
+        named = f"[{host}]" if ":" in host else host
+        say(f"listening on http://{named}:{door.getsockname()[1]}; {waiting} jobs wait")
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))
         try:
             server.run(sockets=[door])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.serve.client import AsyncClient as AsyncClient
     from harness.serve.client import Client as Client
     from harness.serve.client import connect as connect
-    from harness.serve.judges import Judges as Judges
+    from harness.serve.judges import Judge as Judge
     from harness.serve.queue import JobQueue as JobQueue
 
 __getattr__, __dir__ = lazy(__name__, __file__)

@@ -72,6 +72,10 @@ class Access:
                 found = Owner(name, one.may_send_problems)
         return found
 
+    def is_beyond(self, jobs: int) -> bool:
+        """Say whether so many can never be sent at once."""
+        return self._rate is not None and jobs > self._rate
+
     def wait_s(self, owner: str, jobs: int) -> float:
         """Count so many jobs of an owner; the seconds to wait first where they are too many now, and aren't counted."""
         if self._rate is None:
@@ -82,7 +86,7 @@ class Access:
             if jobs <= left:
                 self._left[owner] = left - jobs, self._now()
                 return 0.0
-            return (min(jobs, self._rate) - left) * 60 / self._rate if jobs <= self._rate else 60.0
+            return (jobs - left) * 60 / self._rate
 
 
 def read_tokens(path: Path) -> dict[str, TokenOwner]:

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import harness
 from harness.errors import HarnessError, MachineError, UsageError
 from harness.serve.access import Access, Owner
-from harness.serve.judges import Judges
+from harness.serve.judges import Judge
 from harness.serve.messages import ENDED, Batch, JobList, JobState, QueuedJob
 from harness.serve.queue import Conflict, JobQueue, QueueFull
 from harness.workspace.workspace import Workspace
@@ -26,6 +28,10 @@ from harness.workspace.workspace import Workspace
 _PERIOD_S = 0.2
 _HEARTBEAT_S = 15.0
 _LONGEST_WAIT_S = 60.0
+_LARGEST = 2**63 - 1
+_MOST_FAULTS = 10
+_LONGEST_NAME = 200
+_HERE = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -36,14 +42,14 @@ class Limits:
     queued: int = 100_000
 
 
-def create_app(queue: JobQueue, judges: Judges, workspace: Path, access: Access, limits: Limits = Limits()) -> FastAPI:
-    """The application, for a server such as uvicorn. `queue` and `judges` are open, and stay so as long as it runs."""
+def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, limits: Limits = Limits()) -> FastAPI:
+    """The application, for a server such as uvicorn. `queue` and `judge` are open, and stay so as long as it runs."""
     app = FastAPI(
         title="harness",
         version=harness.__version__,
         description="Judges GPU kernels: submit jobs, follow them, fetch their evaluations.",
     )
-    app.add_middleware(_BodyLimit, most=limits.body_bytes)
+    app.add_middleware(_Doorkeeper, most=limits.body_bytes, is_local=not access.needs_token)
     names = Workspace(workspace)
 
     def owner_of(authorization: Annotated[str | None, Header()] = None) -> Owner:
@@ -53,6 +59,12 @@ def create_app(queue: JobQueue, judges: Judges, workspace: Path, access: Access,
         return owner
 
     asking = Depends(owner_of)
+
+    @app.exception_handler(RequestValidationError)
+    def unfit(_: Request, error: RequestValidationError) -> JSONResponse:
+        """The first few faults, without what was sent: that may be large, and no text."""
+        faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:_MOST_FAULTS]]
+        return JSONResponse({"detail": "; ".join(faults)}, 422)
 
     @app.exception_handler(UsageError)
     def unknown(_: Request, error: UsageError) -> JSONResponse:
@@ -69,9 +81,15 @@ def create_app(queue: JobQueue, judges: Judges, workspace: Path, access: Access,
     @app.post("/jobs", status_code=202)
     def submit(batch: Batch, owner: Owner = asking) -> JobList:
         """Accept jobs, all or none: what is answered with 202 survives a restart of the server."""
+        known: dict[tuple[str, str | None, tuple[str, ...]], str | None] = {}
         for number, one in enumerate(batch.jobs):
-            if why := _why_unfit(names, one.problem, one.config, one.cases, owner):
+            asked = (one.problem, one.config, one.cases)
+            if asked not in known:
+                known[asked] = _why_unfit(names, *asked, owner)
+            if why := known[asked]:
                 raise HTTPException(422, f"jobs[{number}]: {why}")
+        if access.is_beyond(len(batch.jobs)):
+            raise HTTPException(422, f"jobs: {len(batch.jobs)} at once are more than may be sent in a minute")
         if wait_s := access.wait_s(owner.name, len(batch.jobs)):
             raise HTTPException(429, "too many jobs a minute", {"Retry-After": str(int(wait_s) + 1)})
         try:
@@ -110,8 +128,8 @@ def create_app(queue: JobQueue, judges: Judges, workspace: Path, access: Access,
 
     @app.get("/events")
     async def events(
-        after: Annotated[int, Query(ge=0, description="The number of the last event that you have.")] = 0,
-        last_event_id: Annotated[int | None, Header()] = None,
+        after: Annotated[int, Query(ge=0, le=_LARGEST, description="The number of the last event that you have.")] = 0,
+        last_event_id: Annotated[int | None, Header(ge=0, le=_LARGEST)] = None,
         owner: Owner = asking,
     ) -> StreamingResponse:
         """Changes of your jobs' states as they come (server-sent events), from any number on."""
@@ -121,8 +139,8 @@ def create_app(queue: JobQueue, judges: Judges, workspace: Path, access: Access,
     @app.get("/health")
     def health() -> JSONResponse:
         """Say whether jobs are judged just now; needs no token."""
-        troubles = judges.troubles
-        is_well = judges.is_alive and not troubles
+        troubles = judge.troubles
+        is_well = not troubles
         said: dict[str, Any] = {
             "status": "ok" if is_well else "failing",
             "jobs": queue.counts(),
@@ -135,7 +153,7 @@ def create_app(queue: JobQueue, judges: Judges, workspace: Path, access: Access,
     @app.get("/metrics")
     def metrics() -> PlainTextResponse:
         """Prometheus' text format; needs no token."""
-        return PlainTextResponse(_metrics(queue, judges), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(_metrics(queue, judge), media_type="text/plain; version=0.0.4")
 
     @app.get("/", include_in_schema=False)
     def page() -> HTMLResponse:
@@ -156,6 +174,8 @@ def _why_unfit(
             workspace.config(config)
         if "\n" in problem:
             return None if owner.may_send_problems else "this token may name problems, and not send their text"
+        if len(problem) > _LONGEST_NAME:
+            return "no problem has so long a name; a text has a line break"
         known = workspace.problem(problem).cases
     except HarnessError as error:
         return str(error)
@@ -185,52 +205,66 @@ async def _events(queue: JobQueue, owner: str, after: int) -> AsyncIterator[str]
             yield ": still here\n\n"
 
 
-def _metrics(queue: JobQueue, judges: Judges) -> str:
+def _metrics(queue: JobQueue, judge: Judge) -> str:
     lines = ["# HELP harness_jobs Jobs by state.", "# TYPE harness_jobs gauge"]
     lines += [f'harness_jobs{{state="{state}"}} {count}' for state, count in sorted(queue.counts().items())]
     lines += ["# HELP harness_verdicts_total Judged jobs by verdict.", "# TYPE harness_verdicts_total counter"]
     lines += [f'harness_verdicts_total{{verdict="{name}"}} {n}' for name, n in sorted(queue.verdicts().items())]
     lines += ["# HELP harness_up Whether jobs are judged just now.", "# TYPE harness_up gauge"]
-    lines.append(f"harness_up {int(judges.is_alive and not judges.troubles)}")
+    lines.append(f"harness_up {int(not judge.troubles)}")
     return "\n".join(lines) + "\n"
 
 
-class _BodyLimit:
-    """Refuses bodies that are too large, said to be or found to be, before they are read whole."""
+class _Doorkeeper:
+    """Refuses, before anything is read whole, bodies that are too large or no JSON; and on a server that asks for no
+    token whatever a page in the user's browser may have sent: it names another host or comes from another origin."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(self, app: ASGIApp, most: int, is_local: bool) -> None:
         self._app = app
         self._most = most
+        self._is_local = is_local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        said = dict(scope["headers"]).get(b"content-length", b"0")
-        if not said.isdigit() or int(said) > self._most:
-            await self._refuse(scope, receive, send)
+        headers = Headers(scope=scope)
+        if self._is_local and not _is_from_here(headers):
+            await _refuse(403, "this server is for programs of this machine: ask it as 127.0.0.1", scope, receive, send)
             return
-        body, more = b"", scope["method"] in ("POST", "PUT", "PATCH")
-        while more:
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            await _refuse(415, "send Content-Type: application/json", scope, receive, send)
+            return
+        said = headers.get("content-length", "0")
+        pieces, size, has_more = [], 0, said.isdigit() and int(said) <= self._most
+        is_too_large = not has_more
+        while has_more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self._most:
-                await self._refuse(scope, receive, send)
-                return
-        is_told = False
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            is_too_large = size > self._most
+            has_more = message.get("more_body", False) and not is_too_large
+        if is_too_large:
+            await _refuse(413, f"a request has at most {self._most} bytes", scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
 
         async def from_here() -> Message:
-            nonlocal is_told
-            if is_told:
-                return await receive()
-            is_told = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return whole.pop() if whole else await receive()
 
         await self._app(scope, from_here, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = JSONResponse({"detail": f"a request has at most {self._most} bytes"}, 413, {"Connection": "close"})
-        await refusal(scope, receive, send)
+
+def _is_from_here(headers: Headers) -> bool:
+    named = [headers.get("host", ""), *([headers["origin"].partition("//")[2]] if "origin" in headers else [])]
+    hosts = [one.rpartition(":")[0] if one.rpartition(":")[2].isdigit() else one for one in named]
+    return all(host.strip("[]") in _HERE for host in hosts)
+
+
+async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
+    await JSONResponse({"detail": why}, status, {"Connection": "close"})(scope, receive, send)

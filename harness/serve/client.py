@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 _WAIT_S = 30.0
-_AT_ONCE = 100
+_AT_ONCE = 20
 _PATIENCE = 5
 """Tries of a request that gets no answer, or is told to come again, each after twice the pause of the one before."""
 _Text = str | Path
@@ -56,7 +57,9 @@ class _Requests:
 
     @staticmethod
     def body(asked: Sequence[Submission]) -> dict[str, Any]:
-        return {"jobs": [one.model_dump(mode="json") for one in asked]}
+        """Each job with a key, so that all can be sent again when an answer is lost."""
+        keyed = (one if one.key else one.model_copy(update={"key": uuid.uuid4().hex}) for one in asked)
+        return {"jobs": [one.model_dump(mode="json") for one in keyed]}
 
     @staticmethod
     def answered(answer: httpx.Response) -> httpx.Response:
@@ -70,14 +73,10 @@ class _Requests:
         kind = UsageError if answer.status_code < 500 else MachineError
         raise kind(f"{answer.request.method} {answer.request.url}: {answer.status_code}: {detail}")
 
-    def pause_s(
-        self, method: str, answer: httpx.Response | None, error: Exception | None, attempt: int
-    ) -> float | None:
-        """The seconds until a request is made again; None where its answer is final, or a second submission might be
-        one too many."""
+    @staticmethod
+    def pause_s(answer: httpx.Response | None, attempt: int) -> float | None:
+        """The seconds until a request is made again; None where its answer is final."""
         if attempt >= _PATIENCE or (answer is not None and answer.status_code not in (429, 502, 503, 504)):
-            return None
-        if method == "POST" and error is not None and not isinstance(error, self._httpx.ConnectError):
             return None
         said = answer.headers.get("Retry-After", "") if answer is not None else ""
         return min(60.0, float(said)) if said.isdigit() else 0.5 * 2.0**attempt
@@ -98,7 +97,7 @@ class Client(_Requests):
         self._http = self._httpx.Client(**self._settings)
 
     def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
-        """Hand in jobs. Give each a `key` if this may be called again after an answer was lost.
+        """Hand in jobs. An answer that is lost has them sent again, as the same jobs.
 
         Raises: UsageError, MachineError.
         """
@@ -125,7 +124,7 @@ class Client(_Requests):
         return self.evaluation(job.id)
 
     def evaluate_many(self, problem: _Text, solutions: Iterable[_Text], **facts: Any) -> Iterator[Evaluation]:
-        """Evaluations in the order of `solutions`, of which two hundred are handed in ahead."""
+        """Evaluations in the order of `solutions`, of which some are handed in ahead."""
         source, waiting = iter(solutions), deque[QueuedJob]()
         while True:
             if len(waiting) < _AT_ONCE and (some := list(islice(source, _AT_ONCE))):
@@ -150,7 +149,7 @@ class Client(_Requests):
                 answer, error = self._http.request(method, path, **content), None
             except self._httpx.TransportError as failed:
                 answer, error = None, failed
-            pause_s = self.pause_s(method, answer, error, attempt)
+            pause_s = self.pause_s(answer, attempt)
             if pause_s is None:
                 if answer is None:
                     raise MachineError(f"{self._http.base_url}: no answer: {error}") from error
@@ -216,7 +215,7 @@ class AsyncClient(_Requests):
                 answer, error = await self._http.request(method, path, **content), None
             except self._httpx.TransportError as failed:
                 answer, error = None, failed
-            pause_s = self.pause_s(method, answer, error, attempt)
+            pause_s = self.pause_s(answer, attempt)
             if pause_s is None:
                 if answer is None:
                     raise MachineError(f"{self._http.base_url}: no answer: {error}") from error

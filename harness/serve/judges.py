@@ -1,16 +1,17 @@
-"""The judges: a thread for each config that jobs ask for, which takes jobs from the queue into one session."""
+"""The judge: one thread that takes jobs from the queue and judges them in sessions, one config after another."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.api.evaluator import Backend, Evaluator
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Interrupted
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.serve.queue import BegunJob, JobQueue
@@ -20,15 +21,31 @@ from harness.store.line import from_line, to_line
 from harness.workspace.selection import Task
 
 _LOG = logging.getLogger("harness.serve")
-_PERIOD_S = 0.5
+_PERIOD_S = 0.2
 _MOST_ATTEMPTS = 2
 """A fault of the machine's is tried once more; after that it is the job's verdict."""
 _PAUSE_S = 10.0
 """The time until a session that failed is opened again."""
+_STALLED_S = 900.0
+"""Health is bad where a job has been under way for so long."""
 
 
-class Judges:
-    """A context manager: leaving it ends what is under way, which is queued anew."""
+@dataclass
+class _Burst:
+    """Jobs that go through a session together, until another config's turn comes."""
+
+    evaluator: Evaluator
+    config: str
+    under_way: dict[str, tuple[BegunJob, Task]] = field(default_factory=dict)
+    suspect: BegunJob | None = None
+    """A job that was under way when a session failed: it goes alone, so that it alone is to blame the next time."""
+    has_ended: threading.Event = field(default_factory=threading.Event)
+    is_fed: threading.Event = field(default_factory=threading.Event)
+    """Set when no more jobs are taken for it."""
+
+
+class Judge:
+    """A context manager: entering it makes the backend ready, leaving it ends what is under way."""
 
     def __init__(
         self, queue: JobQueue, workspace: Path, results: Path, backend: Backend = "auto", config: str | None = None
@@ -38,121 +55,143 @@ class Judges:
         self._workspace = workspace
         self._results = results
         self._backend: Backend = backend
-        self._config = config
+        self._own_config = config
         self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._threads: dict[str, threading.Thread] = {}
-        self._open: dict[str, Evaluator] = {}
-        self._troubles: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
+        self._evaluator: Evaluator | None = None
+        self._config = ""
+        self._trouble: str | None = None
+        self._unkept: str | None = None
         self._journal: Journal | None = None
-        self._keep_what_is_finished()
+        Journal(results, "served").require_writable()
+        self._keep_what_is_finished(may_be_there=True)
 
     @property
-    def troubles(self) -> dict[str, str]:
-        """Why sessions can't be had just now, by config."""
-        return dict(self._troubles)
+    def troubles(self) -> list[str]:
+        """Why jobs aren't judged or kept just now."""
+        found = [one for one in (self._trouble, self._unkept) if one]
+        if not self._thread.is_alive():
+            found.append("the judge has ended")
+        if (begun := self._queue.oldest_begun()) and time.time() - begun[1] > _STALLED_S:
+            found.append(f"{begun[0]} has been under way for {time.time() - begun[1]:.0f} s")
+        return found
 
-    @property
-    def is_alive(self) -> bool:
-        return any(thread.is_alive() for thread in self._threads.values())
-
-    def __enter__(self) -> Judges:
-        watch = threading.Thread(target=self._watch, name="judges", daemon=True)
-        self._threads["*"] = watch
-        watch.start()
+    def __enter__(self) -> Judge:
+        """Raises: MachineError, UsageError, InvalidFile where the server's own config can't be judged here."""
+        self._evaluator = self._opened("")
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._threads.pop("*").join()
-        with self._lock:
-            for evaluator in self._open.values():
+        if evaluator := self._evaluator:
+            evaluator.close()  # which ends what is under way
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                if (config := self._queue.next_config()) is None:
+                    self._stop.wait(_PERIOD_S)
+                    continue
+                self._judge(_Burst(self._session(config), config))
+                self._trouble = None
+            except BaseException as error:  # the border of the thread; a problem's code may raise anything
+                if self._stop.is_set():
+                    return
+                self._trouble = str(error) or type(error).__name__
+                _LOG.error("judging failed: %s", self._trouble, exc_info=not isinstance(error, HarnessError))
+                self._close()
+                self._stop.wait(_PAUSE_S)
+
+    def _session(self, config: str) -> Evaluator:
+        if self._evaluator is None or config != self._config:
+            self._close()
+            self._evaluator = self._opened(config)
+        return self._evaluator
+
+    def _opened(self, config: str) -> Evaluator:
+        self._config = config
+        return Evaluator(backend=self._backend, config=config or self._own_config, workspace=self._workspace)
+
+    def _close(self) -> None:
+        evaluator, self._evaluator = self._evaluator, None
+        if evaluator:
+            with contextlib.suppress(Exception):
                 evaluator.close()
-        for thread in self._threads.values():
-            thread.join()
 
-    def _watch(self) -> None:
-        """Start a judge for each config that has jobs."""
-        while not self._stop.is_set():
-            for config in self._queue.configs():
-                if config not in self._threads:
-                    thread = threading.Thread(target=self._judge, args=(config,), name=f"judge {config}", daemon=True)
-                    self._threads[config] = thread
-                    thread.start()
-            self._stop.wait(_PERIOD_S)
+    def _judge(self, burst: _Burst) -> None:
+        """Raises: whatever ends a session; its jobs are queued anew then, but for one that ended two."""
+        try:
+            with contextlib.closing(burst.evaluator.iter_tasks(self._tasks(burst))) as found:
+                for evaluation in found:
+                    job, task = burst.under_way.pop(evaluation.solution.name)
+                    self._finish(job, evaluation)
+                    burst.evaluator.discard(task)
+        except BaseException as error:
+            if burst.suspect and not self._stop.is_set() and not isinstance(error, Interrupted):
+                text = str(error) or type(error).__name__
+                self._queue.fail(burst.suspect, f"the session ended twice while it was under way: {text}")
+            raise
+        finally:
+            burst.has_ended.set()
+            burst.is_fed.wait(5 * _PERIOD_S)
+            self._queue.requeue()
 
-    def _judge(self, config: str) -> None:
-        while not self._stop.is_set():
-            taken: dict[str, tuple[BegunJob, Task]] = {}
-            try:
-                self._queue.requeue(config)  # what a session that failed had under way
-                with Evaluator(
-                    backend=self._backend, config=config or self._config, workspace=self._workspace
-                ) as evaluator:
-                    with self._lock:
-                        self._open[config] = evaluator
-                    self._troubles.pop(config, None)
-                    with contextlib.closing(evaluator.iter_tasks(self._tasks(evaluator, config, taken))) as found:
-                        for evaluation in found:
-                            one, task = taken.pop(evaluation.solution.name)
-                            self._finish(one, evaluation)
-                            evaluator.discard(task)
-            except Exception as error:  # the border of the thread
-                if not self._stop.is_set():
-                    _LOG.exception("judging with config %r", config or "the server's")
-                    self._troubles[config] = str(error) or type(error).__name__
-            finally:
-                with self._lock:
-                    self._open.pop(config, None)
-            self._stop.wait(_PAUSE_S)
+    def _tasks(self, burst: _Burst) -> Iterator[Task]:
+        """Jobs as tasks, whose solutions are called as the jobs are. It ends when nothing is under way and nothing of
+        this config is next."""
+        try:
+            while not (self._stop.is_set() or burst.has_ended.is_set()):
+                is_alone = burst.suspect is not None and burst.suspect.id in burst.under_way
+                job = None if is_alone else self._queue.take(burst.config, burst.has_ended, bool(burst.under_way))
+                if job is None:
+                    if not burst.under_way:
+                        return
+                    burst.has_ended.wait(_PERIOD_S)
+                    continue
+                burst.suspect = job if job.attempts > 1 else None
+                if task := self._task(burst, job):
+                    burst.under_way[job.id] = job, task
+                    yield task
+        finally:
+            burst.is_fed.set()
 
-    def _tasks(self, evaluator: Evaluator, config: str, taken: dict[str, tuple[BegunJob, Task]]) -> Iterator[Task]:
-        """Jobs as tasks, whose solutions are called as the jobs are."""
-        while not self._stop.is_set():
-            one = self._queue.take(config)
-            if one is None:
-                self._queue.wait(_PERIOD_S)
-                continue
-            asked = one.asked
-            try:
-                task = evaluator.task(asked.problem, asked.solution, cases=asked.cases, name=one.id)
-            except HarnessError as error:
-                self._queue.fail(one.id, str(error))
-                continue
-            taken[one.id] = one, task
-            yield task
+    def _task(self, burst: _Burst, job: BegunJob) -> Task | None:
+        asked = job.asked
+        try:
+            return burst.evaluator.task(asked.problem, asked.solution, cases=asked.cases, name=job.id)
+        except Exception as error:  # whatever its text makes of our parsers
+            if burst.has_ended.is_set():
+                self._queue.give_back(job)
+            else:
+                self._queue.fail(job, str(error) or type(error).__name__)
+            return None
 
     def _finish(self, job: BegunJob, evaluation: Evaluation) -> None:
         if evaluation.verdict is Verdict.HARNESS_ERROR and job.attempts < _MOST_ATTEMPTS:
-            self._queue.give_back(job.id)
+            self._queue.give_back(job)
             return
         solution = replace(evaluation.solution, name=job.asked.name, author=job.owner)
         evaluation = replace(evaluation, solution=solution)
-        self._queue.finish(job.id, evaluation.id, evaluation.verdict.value, to_line(evaluation))
-        self._keep(job.id, evaluation)
+        self._queue.finish(job, evaluation.id, evaluation.verdict.value, to_line(evaluation))
+        self._keep_what_is_finished()
 
-    def _keep(self, job: str, evaluation: Evaluation) -> None:
-        """Put a finished job's evaluation into the journal. The queue has it in any case, and a later start tries
-        again."""
-        self._journal = self._journal or Journal(self._results, evaluation.run)
+    def _keep_what_is_finished(self, may_be_there: bool = False) -> None:
+        """Put finished evaluations into the journal. The queue has them in any case, and what fails is tried again with
+        the next; `may_be_there`: a server that was killed had put them there, perhaps."""
+        left = self._queue.unkept()
+        known: set[str] = set()
+        if may_be_there and left:
+            with open_index(self._results) as index:
+                known = {entry.id for entry in index.entries()}
         try:
-            self._journal.append(evaluation)
-        except (HarnessError, OSError) as error:
-            self._troubles["the journal"] = str(error)
-            return
-        self._troubles.pop("the journal", None)
-        self._queue.keep(job)
-
-    def _keep_what_is_finished(self) -> None:
-        """Put into the journal what a server that was killed had finished, but for what it had put there already."""
-        Journal(self._results, "served").require_writable()
-        if not (left := self._queue.unkept()):
-            return
-        with open_index(self._results) as index:
-            known = {entry.id for entry in index.entries()}
-        for job, record in left:
-            evaluation = from_line(record.encode())
-            if evaluation.id in known:
+            for job, record in left:
+                evaluation = from_line(record)
+                if evaluation.id not in known:
+                    self._journal = self._journal or Journal(self._results, evaluation.run)
+                    self._journal.append(evaluation)
                 self._queue.keep(job)
-            else:
-                self._keep(job, evaluation)
+            self._unkept = None
+        except (HarnessError, OSError) as error:
+            self._unkept = f"the journal: {error}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 JobState = Literal["queued", "running", "done", "cancelled", "failed"]
 """`done`: there is an evaluation, whatever its verdict. `failed`: there can be none, and `error` says why."""
@@ -24,7 +24,7 @@ class Submission(BaseModel):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")] = "solution"
     """The solution's name in the record."""
     config: Annotated[str | None, Field(description="A name in the workspace's configs/. None: the server's.")] = None
-    cases: tuple[str, ...] = ()
+    cases: Annotated[tuple[str, ...], Field(max_length=100)] = ()
     """Names of the problem's cases; none means all."""
     priority: Annotated[int, Field(ge=-100, le=100, description="Higher ones are judged first.")] = 0
     key: Annotated[str | None, Field(min_length=1, max_length=200)] = None
@@ -37,6 +37,14 @@ class Batch(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     jobs: Annotated[tuple[Submission, ...], Field(min_length=1, max_length=MOST_JOBS)]
+
+    @field_validator("jobs", mode="before")
+    @classmethod
+    def require_few(cls, given: object) -> object:
+        """Refuse a million of them before each is looked at. Raises: ValueError."""
+        if isinstance(given, list | tuple) and len(given) > MOST_JOBS:
+            raise ValueError(f"at most {MOST_JOBS} at once")
+        return given
 
 
 class QueuedJob(BaseModel):
@@ -62,7 +70,7 @@ class QueuedJob(BaseModel):
 
 
 class JobList(BaseModel):
-    """Several jobs, in the order of their submission."""
+    """Several jobs: as they were submitted, or where they are listed the newest first."""
 
     model_config = ConfigDict(frozen=True)
 

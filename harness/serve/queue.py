@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 import sqlalchemy as sql
 from sqlalchemy.engine import Connection, Row
@@ -33,6 +33,8 @@ _JOB = sql.Table(
     sql.Column("key", sql.String),
     sql.Column("digest", sql.String, nullable=False),
     sql.Column("body", sql.String, nullable=False),
+    sql.Column("problem", sql.String, nullable=False),
+    sql.Column("name", sql.String, nullable=False),
     sql.Column("config", sql.String, nullable=False),
     sql.Column("rank", sql.Integer, nullable=False),
     sql.Column("state", sql.String, nullable=False),
@@ -46,7 +48,7 @@ _JOB = sql.Table(
     sql.Column("error", sql.String),
     sql.Column("is_kept", sql.Boolean, nullable=False),
     sql.UniqueConstraint("owner", "key"),
-    sql.Index("by_state", "state", "config", "rank", "number"),
+    sql.Index("by_state", "state", "rank", "number"),
 )
 _EVENT = sql.Table(
     "event",
@@ -58,7 +60,10 @@ _EVENT = sql.Table(
     sql.Column("verdict", sql.String),
     sql.Index("by_owner", "owner", "number"),
 )
-_OF_A_JOB = [column for column in _JOB.c if column.name not in ("record", "digest")]
+_LIGHT = [column for column in _JOB.c if column.name not in ("body", "record")]
+"""Columns but those of long texts."""
+_MOST_ATTEMPTS = 20
+"""A job that was under way so often when the server ended is not begun again."""
 
 
 class QueueFull(Exception):
@@ -69,14 +74,13 @@ class Conflict(Exception):
     """The request doesn't fit to what there is."""
 
 
-class BegunJob:
-    """A job that was begun."""
+class BegunJob(NamedTuple):
+    """A job under way, in its `attempts`th attempt."""
 
-    def __init__(self, row: Row[Any]) -> None:
-        self.id: str = row.id
-        self.owner: str = row.owner
-        self.attempts: int = row.attempts
-        self.asked = Submission.model_validate_json(row.body)
+    id: str
+    owner: str
+    attempts: int
+    asked: Submission
 
 
 class JobQueue:
@@ -84,30 +88,36 @@ class JobQueue:
 
     def __init__(self, path: Path, most: int = 100_000) -> None:
         """`most` jobs may wait. Raises: MachineError where the file can't be used, or another server has it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock_file = path.with_name(f"{path.name}.lock").open("w")
+        self._lock_file: TextIO | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock_file = path.with_name(f"{path.name}.lock").open("w")
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # who reads it reads every solution
+        except OSError as error:
+            if self._lock_file:
+                self._lock_file.close()
+            raise MachineError(f"{path}: {error.strerror}; name another --queue") from error
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._lock_file.close()
             raise MachineError(f"{path}: another server has this queue; end it, or name another --queue") from None
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # who reads it reads every solution
         self._most = most
         self._lock = threading.Lock()
-        self._changed = threading.Condition()
-        self._engine = sql.create_engine(f"sqlite:///{path}", connect_args={"timeout": 60})
+        address = sql.URL.create("sqlite", database=str(path))
+        self._engine = sql.create_engine(address, connect_args={"timeout": 60})
         sql.event.listen(self._engine, "connect", _make_durable)
         try:
             _META.create_all(self._engine)
-            with self._engine.begin() as connection:
-                connection.execute(sql.update(_JOB).where(_JOB.c.state == "running").values(state="queued"))
+            self.requeue()
         except sql.exc.DatabaseError as error:
             self.close()
             raise MachineError(f"{path}: {error.orig}; name another --queue") from error
 
     def close(self) -> None:
         self._engine.dispose()
-        self._lock_file.close()
+        if self._lock_file:
+            self._lock_file.close()
 
     def __enter__(self) -> JobQueue:
         return self
@@ -134,6 +144,8 @@ class JobQueue:
                     "key": one.key,
                     "digest": digest,
                     "body": body,
+                    "problem": "text" if "\n" in one.problem else one.problem,
+                    "name": one.name,
                     "config": one.config or "",
                     "rank": -one.priority,
                     "state": "queued",
@@ -142,51 +154,49 @@ class JobQueue:
                     "is_kept": False,
                 }
                 connection.execute(sql.insert(_JOB).values(values))
-                rows.append(_change(connection, job, state="queued"))
+                _note(connection, owner, job, "queued")
+                rows.append(_one(connection, job))
             waiting = connection.execute(sql.select(sql.func.count()).where(_JOB.c.state == "queued")).scalar_one()
             if waiting > self._most:
                 raise QueueFull(f"{waiting - len(asked)} jobs wait, and {self._most} may")
-        self._tell()
         return [_job(row) for row in rows]
 
-    def take(self, config: str) -> BegunJob | None:
-        """Begin the next job of a config."""
+    def next_config(self) -> str | None:
+        """The config of the job that is next; '' is the server's own, None: nothing waits."""
+        with self._reading() as connection:
+            row = connection.execute(_NEXT).first()
+            return None if row is None else str(row.config)
+
+    def take(self, config: str, unless: threading.Event, in_company: bool) -> BegunJob | None:
+        """Begin the job that is next; None where it has another config, or `unless` is set. One that was begun before
+        isn't begun `in_company` of others."""
         with self._writing() as connection:
-            waiting = sql.select(_JOB).where(_JOB.c.state == "queued", _JOB.c.config == config)
-            chosen = waiting.order_by(_JOB.c.rank, _JOB.c.number).limit(1)
-            row = connection.execute(chosen).first()
-            if row is None:
+            row = None if unless.is_set() else connection.execute(_NEXT).first()
+            if row is None or row.config != config or (row.attempts and in_company):
                 return None
-            values = {"state": "running", "attempts": row.attempts + 1, "started_at": time.time()}
-            row = _change(connection, row.id, **values)
-        self._tell()
-        return BegunJob(row)
+            if row.attempts >= _MOST_ATTEMPTS:
+                error = f"the server ended {row.attempts} times while it was under way"
+                _change(connection, row.id, state="failed", error=error, finished_at=time.time())
+                return None
+            _change(connection, row.id, state="running", attempts=row.attempts + 1, started_at=time.time())
+            body = connection.execute(sql.select(_JOB.c.body).where(_JOB.c.id == row.id)).scalar_one()
+            return BegunJob(row.id, row.owner, row.attempts + 1, Submission.model_validate_json(body))
 
-    def requeue(self, config: str) -> None:
-        """Queue anew what was begun of a config."""
+    def requeue(self) -> None:
+        """Queue anew whatever was begun."""
         with self._writing() as connection:
-            begun = sql.select(_JOB.c.id).where(_JOB.c.state == "running", _JOB.c.config == config)
-            for job in connection.execute(begun).scalars().all():
+            for job in connection.execute(sql.select(_JOB.c.id).where(_JOB.c.state == "running")).scalars().all():
                 _change(connection, job, state="queued")
-        self._tell()
 
-    def give_back(self, job: str) -> None:
-        """Queue a job anew that was begun, since the machine failed."""
-        with self._writing() as connection:
-            if (row := _find(connection, _JOB.c.id == job)) and row.state == "running":
-                _change(connection, job, state="queued")
-        self._tell()
+    def give_back(self, job: BegunJob) -> None:
+        """Queue a job anew, since the machine failed."""
+        self._end(job, state="queued")
 
-    def finish(self, job: str, evaluation: str, verdict: str, record: str) -> None:
-        with self._writing() as connection:
-            values = {"evaluation": evaluation, "verdict": verdict, "record": record, "finished_at": time.time()}
-            _change(connection, job, state="done", **values)
-        self._tell()
+    def finish(self, job: BegunJob, evaluation: str, verdict: str, record: str) -> None:
+        self._end(job, state="done", evaluation=evaluation, verdict=verdict, record=record, finished_at=time.time())
 
-    def fail(self, job: str, error: str) -> None:
-        with self._writing() as connection:
-            _change(connection, job, state="failed", error=error, finished_at=time.time())
-        self._tell()
+    def fail(self, job: BegunJob, error: str) -> None:
+        self._end(job, state="failed", error=error[:_LONGEST_ERROR], finished_at=time.time())
 
     def cancel(self, owner: str, job: str) -> QueuedJob:
         """Raises: UsageError for an unknown job; Conflict for one that was begun."""
@@ -196,64 +206,60 @@ class JobQueue:
                 raise Conflict(f"{job} is {row.state}: only what waits can be cancelled")
             if row.state == "queued":
                 row = _change(connection, job, state="cancelled", finished_at=time.time())
-        self._tell()
         return _job(row)
 
     def job(self, owner: str, job: str) -> QueuedJob:
         """Raises: UsageError for an unknown job."""
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return _job(self._own(connection, owner, job))
 
     def jobs(self, owner: str, state: JobState | None, limit: int) -> list[QueuedJob]:
         """The newest first."""
-        chosen = sql.select(*_OF_A_JOB).where(_JOB.c.owner == owner).order_by(_JOB.c.number.desc()).limit(limit)
+        chosen = sql.select(*_LIGHT).where(_JOB.c.owner == owner).order_by(_JOB.c.number.desc()).limit(limit)
         if state is not None:
             chosen = chosen.where(_JOB.c.state == state)
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return [_job(row) for row in connection.execute(chosen)]
 
     def record(self, owner: str, job: str) -> str:
         """The journal's line of a job. Raises: UsageError for an unknown one; Conflict where there is none."""
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             row = self._own(connection, owner, job)
-        if row.record is None:
+            record = connection.execute(sql.select(_JOB.c.record).where(_JOB.c.id == job)).scalar_one()
+        if record is None:
             raise Conflict(f"{job} is {row.state}: it has no record{f' ({row.error})' if row.error else ' yet'}")
-        return str(row.record)
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until anything changes, or so long."""
-        with self._changed:
-            self._changed.wait(timeout_s)
+        return str(record)
 
     def events(self, owner: str, after: int, limit: int = 1_000) -> list[dict[str, Any]]:
         """Changes of state since an event's number."""
         chosen = sql.select(_EVENT).where(_EVENT.c.owner == owner, _EVENT.c.number > after)
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             found = connection.execute(chosen.order_by(_EVENT.c.number).limit(limit)).all()
         return [{"number": row.number, "job": row.job, "state": row.state, "verdict": row.verdict} for row in found]
 
     def counts(self) -> dict[str, int]:
         """Jobs of everybody's by state."""
         chosen = sql.select(_JOB.c.state, sql.func.count()).group_by(_JOB.c.state)
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return {row[0]: row[1] for row in connection.execute(chosen)}
 
     def verdicts(self) -> dict[str, int]:
         """Finished jobs of everybody's by verdict."""
         chosen = sql.select(_JOB.c.verdict, sql.func.count()).where(_JOB.c.state == "done").group_by(_JOB.c.verdict)
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return {row[0]: row[1] for row in connection.execute(chosen)}
 
-    def configs(self) -> list[str]:
-        """The configs of what waits; '' is the server's own."""
-        chosen = sql.select(_JOB.c.config).where(_JOB.c.state == "queued").distinct()
-        with self._engine.connect() as connection:
-            return list(connection.execute(chosen).scalars())
+    def oldest_begun(self) -> tuple[str, float] | None:
+        """The job that has been under way longest, and since when."""
+        chosen = sql.select(_JOB.c.id, _JOB.c.started_at).where(_JOB.c.state == "running")
+        with self._reading() as connection:
+            row = connection.execute(chosen.order_by(_JOB.c.started_at).limit(1)).first()
+            return None if row is None else (row.id, row.started_at)
 
     def unkept(self) -> list[tuple[str, str]]:
         """Job and record of what is finished and not known to be in the journal."""
         chosen = sql.select(_JOB.c.id, _JOB.c.record).where(_JOB.c.state == "done", _JOB.c.is_kept.is_(False))
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return [(row.id, row.record) for row in connection.execute(chosen.order_by(_JOB.c.number))]
 
     def keep(self, job: str) -> None:
@@ -263,21 +269,29 @@ class JobQueue:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        """One transaction at a time. Raises: MachineError where it can't be written."""
+        """One transaction at a time. Raises: MachineError where the file can't be used."""
+        with self._lock, self._reading() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
         try:
-            with self._lock, self._engine.begin() as connection:
+            with self._engine.connect() as connection:
                 yield connection
-        except sql.exc.OperationalError as error:
-            raise MachineError(f"the queue can't be written: {error.orig}; free space") from error
+        except sql.exc.DatabaseError as error:
+            raise MachineError(f"the queue can't be used: {error.orig}; free space, or name another --queue") from error
+
+    def _end(self, job: BegunJob, **values: Any) -> None:
+        """End an attempt, unless it was ended already."""
+        with self._writing() as connection:
+            row = _find(connection, _JOB.c.id == job.id)
+            if row is not None and (row.state, row.attempts) == ("running", job.attempts):
+                _change(connection, job.id, **values)
 
     def _own(self, connection: Connection, owner: str, job: str) -> Row[Any]:
         if (row := _find(connection, _JOB.c.id == job, _JOB.c.owner == owner)) is None:
             raise UsageError(f"no job {job!r} of yours")
         return row
-
-    def _tell(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
 
 
 def _make_durable(connection: Any, _: object) -> None:
@@ -288,13 +302,16 @@ def _make_durable(connection: Any, _: object) -> None:
 
 
 def _find(connection: Connection, *where: sql.ColumnElement[bool]) -> Row[Any] | None:
-    return connection.execute(sql.select(_JOB).where(*where)).first()
+    return connection.execute(sql.select(*_LIGHT).where(*where)).first()
+
+
+def _one(connection: Connection, job: str) -> Row[Any]:
+    return connection.execute(sql.select(*_LIGHT).where(_JOB.c.id == job)).one()
 
 
 def _change(connection: Connection, job: str, **values: Any) -> Row[Any]:
     connection.execute(sql.update(_JOB).where(_JOB.c.id == job).values(**values))
-    row = _find(connection, _JOB.c.id == job)
-    assert row is not None
+    row = _one(connection, job)
     _note(connection, row.owner, job, row.state, row.verdict)
     return row
 
@@ -304,14 +321,14 @@ def _note(connection: Connection, owner: str, job: str, state: str, verdict: str
 
 
 def _job(row: Row[Any]) -> QueuedJob:
-    asked = Submission.model_validate_json(row.body)
-    problem = "text" if "\n" in asked.problem else asked.problem
     facts = {name: getattr(row, name) for name in _SAME}
-    return QueuedJob(problem=problem, name=asked.name, config=asked.config, priority=asked.priority, **facts)
+    return QueuedJob(config=row.config or None, priority=-row.rank, **facts)
 
 
+_NEXT = sql.select(*_LIGHT).where(_JOB.c.state == "queued").order_by(_JOB.c.rank, _JOB.c.number).limit(1)
+_LONGEST_ERROR = 2_000
 _SAME = (
-    *("id", "state", "key", "attempts", "submitted_at", "started_at", "finished_at", "verdict"),
-    *("evaluation", "error"),
+    *("id", "state", "problem", "name", "key", "attempts", "submitted_at", "started_at", "finished_at"),
+    *("verdict", "evaluation", "error"),
 )
 """Columns that a job's message has under the same names."""

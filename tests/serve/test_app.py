@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,11 +24,12 @@ from tests.workspace.test_problem import SOURCE
 ADA, BOB = "a" * 20, "b" * 20
 OWNERS = {"ada": TokenOwner(ADA, may_send_problems=True), "bob": TokenOwner(BOB)}
 Door = Callable[..., TestClient]
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
-def judges() -> SimpleNamespace:
-    return SimpleNamespace(troubles={}, is_alive=True)
+def judge() -> SimpleNamespace:
+    return SimpleNamespace(troubles=[])
 
 
 @pytest.fixture
@@ -38,12 +41,12 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def door(queue: JobQueue, judges: Any, workspace: Path) -> Iterator[Door]:
+def door(queue: JobQueue, judge: Any, workspace: Path) -> Iterator[Door]:
     """A client with a token, and the door's settings."""
     opened: list[TestClient] = []
 
     def opens(token: str | None = ADA, rate: int | None = None, limits: Limits = Limits()) -> TestClient:
-        app = create_app(queue, judges, workspace, Access(OWNERS, rate), limits)
+        app = create_app(queue, judge, workspace, Access(OWNERS, rate), limits)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         opened.append(TestClient(app, headers=headers))
         return opened[-1]
@@ -68,10 +71,10 @@ def test_a_job_goes_its_way(door: Door, queue: JobQueue) -> None:
     first, second = answer.json()["jobs"]
     assert (first["state"], first["name"], first["problem"], second["priority"]) == ("queued", "tiled", "maxpool2d", 3)
     assert client.get(f"/jobs/{first['id']}/evaluation").status_code == 409
-    taken = queue.take("")
+    taken = queue.take("", threading.Event(), False)
     assert taken is not None
     assert taken.id == second["id"]
-    queue.finish(taken.id, "20261125T1", "passed", '{"verdict":"passed"}')
+    queue.finish(taken, "20261125T1", "passed", '{"verdict":"passed"}')
     assert client.get(f"/jobs/{taken.id}", params={"wait": 5}).json()["verdict"] == "passed"
     assert client.get(f"/jobs/{taken.id}/evaluation").text == '{"verdict":"passed"}'
     assert client.delete(f"/jobs/{first['id']}").json()["state"] == "cancelled"
@@ -125,7 +128,7 @@ def test_a_bad_job_is_refused_with_all_of_its_batch(
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"jobs": []}', b"\xff\xfe", b'{"jobs": ' + b"[" * 5000])
 def test_what_is_no_submission_is_refused(door: Door, body: bytes) -> None:
-    assert door().post("/jobs", content=body, headers={"Content-Type": "application/json"}).status_code in (400, 422)
+    assert door().post("/jobs", content=body, headers=JSON).status_code in (400, 422)
 
 
 def test_a_problems_text_is_taken_from_who_may_run_code_here_alone(door: Door) -> None:
@@ -140,11 +143,47 @@ def test_a_key_that_is_anothers_is_a_conflict(door: Door) -> None:
     assert submit(door(), job(key="1", name="other")).status_code == 409
 
 
+def test_a_million_jobs_are_refused_at_once_and_in_a_few_words(door: Door) -> None:
+    began = time.monotonic()
+    answer = door().post("/jobs", content='{"jobs":[' + "{}," * 1_000_000 + "{}]}", headers=JSON)
+    assert (answer.status_code, len(answer.text) < 1_000, time.monotonic() - began < 10) == (422, True, True)
+    surrogate = door().post("/jobs", content=b'{"jobs":[{"problem":"relu","solution":"x\\ud800"}]}', headers=JSON)
+    assert surrogate.status_code in (400, 422)
+
+
+@pytest.mark.parametrize("after", ["-1", "9" * 30, "x"])
+def test_a_number_that_no_event_has_is_refused(door: Door, after: str) -> None:
+    assert door().get("/events", params={"after": after}).status_code == 422
+    assert door().get("/events", headers={"Last-Event-ID": after}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 202),
+        ({"Host": "localhost:8300", "Origin": "http://127.0.0.1:8300"}, 202),
+        ({"Host": "[::1]:8300"}, 202),
+        ({"Host": "evil.example"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_a_page_in_a_browser_gets_nothing_done(
+    queue: JobQueue, judge: Any, workspace: Path, headers: dict[str, str], status: int
+) -> None:
+    app = create_app(queue, judge, workspace, Access({}, None))
+    with TestClient(app, base_url="http://127.0.0.1:8300") as client:
+        body = json.dumps({"jobs": [job()]})
+        assert client.post("/jobs", content=body, headers={**JSON, **headers}).status_code == status
+
+
 def test_limits_hold_and_say_when_to_come_again(door: Door) -> None:
     client = door(rate=3)
     assert submit(client, job(), job()).status_code == 202
     answer = submit(client, job(), job())
     assert (answer.status_code, int(answer.headers["Retry-After"]) >= 20) == (429, True)
+    assert submit(client, *[job()] * 4).status_code == 422
     full = submit(door(), *[job()] * 60)
     assert (full.status_code, full.headers["Retry-After"]) == (503, "60")
 
@@ -154,7 +193,7 @@ def test_a_body_that_is_too_large_is_refused(door: Door, is_said: bool) -> None:
     client = door(limits=Limits(body_bytes=10_000))
     body = json.dumps({"jobs": [job(solution="x" * 20_000)]}).encode()
     pieces = (body[n : n + 1_000] for n in range(0, len(body), 1_000))
-    assert client.post("/jobs", content=body if is_said else pieces).status_code == 413
+    assert client.post("/jobs", content=body if is_said else pieces, headers=JSON).status_code == 413
     assert submit(client, job()).status_code == 202
 
 
@@ -168,7 +207,7 @@ def test_a_full_disk_loses_nothing_that_was_accepted(door: Door, queue: JobQueue
         answer = submit(client, *[job(solution="x" * 10_000)] * 20)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert (answer.status_code, "can't be written" in answer.text) == (503, True)
+    assert (answer.status_code, "can't be used" in answer.text) == (503, True)
     assert queue.counts() == {"queued": 1}
     assert submit(client, job()).status_code == 202
     assert client.get(f"/jobs/{kept['id']}").json()["state"] == "queued"
@@ -180,20 +219,20 @@ def test_events_come_as_they_are_and_from_where_they_were_left(queue: JobQueue) 
         return [await anext(stream) for _ in range(count)]
 
     queue.accept("ada", [Submission(problem="relu", solution="x")])
-    queue.take("")
+    queue.take("", threading.Event(), False)
     first, second = asyncio.run(read(0, 2))
     assert first.startswith("id: 1\nevent: job\ndata: {")
     assert '"state": "running"' in second
     assert asyncio.run(read(1, 1)) == [second]
 
 
-def test_health_and_metrics_need_no_token_and_tell_of_nobody(door: Door, judges: Any) -> None:
+def test_health_and_metrics_need_no_token_and_tell_of_nobody(door: Door, judge: Any) -> None:
     submit(door(), job())
     client = door(None)
     assert client.get("/health").json()["jobs"] == {"queued": 1}
     assert 'harness_jobs{state="queued"} 1' in client.get("/metrics").text
     assert "harness_up 1" in client.get("/metrics").text
-    judges.troubles["quick"] = "secret"
+    judge.troubles.append("secret")
     answer = client.get("/health")
     assert (answer.status_code, "secret" in answer.text) == (503, False)
     assert "harness_up 0" in client.get("/metrics").text

@@ -1,7 +1,8 @@
-"""Judges: from the queue through a session into the journal, whatever happens on the way."""
+"""Judge: from the queue through a session into the journal, whatever happens on the way."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from harness.errors import InvalidFile, MachineError
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.serve import JobQueue, Judges
+from harness.serve import JobQueue, Judge
 from harness.serve import judges as judges_module
 from harness.serve.messages import Submission
 from harness.store.journal import read_journals
@@ -40,6 +41,8 @@ class Scripted:
     def task(self, problem: str, solution: str, *, cases: Any, name: str) -> Any:
         if solution == "broken":
             raise InvalidFile("problem.py:3: broken")
+        if solution == "bomb":
+            raise MemoryError
         return SimpleNamespace(name=name, text=solution)
 
     def discard(self, task: Any) -> None: ...
@@ -51,21 +54,21 @@ class Scripted:
         for number, task in enumerate(tasks):
             said = self.says.get(task.text, [])
             found = said.pop(0) if said else passed()
-            if isinstance(found, Exception):
+            if isinstance(found, BaseException):
                 raise found
             yield replace(found, id=f"{task.name}-{number}", solution=replace(found.solution, name=task.name))
 
 
 @pytest.fixture
 def judged(queue: JobQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
-    """Judges solutions by what is scripted for them; the jobs when all have ended."""
+    """Judge solutions by what is scripted for them; the jobs when all have ended."""
     monkeypatch.setattr(judges_module, "Evaluator", Scripted)
     monkeypatch.setattr(judges_module, "_PAUSE_S", 0.05)
 
     def judge(*solutions: str, **says: list[Any]) -> list[Any]:
         Scripted.says = says
         jobs = queue.accept("ada", [Submission(problem="relu", solution=one, name="mine") for one in solutions])
-        with Judges(queue, tmp_path, tmp_path / "results"):
+        with Judge(queue, tmp_path, tmp_path / "results"):
             until = time.monotonic() + 20
             while any(one.state in ("queued", "running") for one in queue.jobs("ada", None, 100)):
                 assert time.monotonic() < until
@@ -101,14 +104,29 @@ def test_a_session_that_ends_costs_no_job(judged: Any, tmp_path: Path) -> None:
     assert len(list(read_journals(tmp_path / "results"))) == 3
 
 
+def test_who_ends_two_sessions_is_to_blame_alone(judged: Any) -> None:
+    bad = [KeyboardInterrupt("mine")] * 9
+    jobs = judged("1", "2", "bad", "3", "4", bad=bad)
+    assert [job.state for job in jobs] == ["done", "done", "failed", "done", "done"]
+    assert "mine" in jobs[2].error
+    assert max(job.attempts for job in jobs) == 2
+
+
+def test_a_text_that_breaks_a_parser_fails_alone(judged: Any) -> None:
+    bomb, right = judged("bomb", "right")
+    assert (bomb.state, bomb.error, right.state) == ("failed", "MemoryError", "done")
+
+
 def test_what_a_killed_server_had_finished_comes_into_the_journal_once(queue: JobQueue, tmp_path: Path) -> None:
     from harness.store.line import to_line
 
     jobs = queue.accept("ada", [Submission(problem="relu", solution="x")] * 2)
-    for job, identifier in zip(jobs, ("20261125T000000-aa", "20261125T000000-bb"), strict=True):
-        queue.take("")
-        queue.finish(job.id, identifier, "passed", to_line(replace(passed(), id=identifier)))
+    assert len(jobs) == 2
+    for identifier in ("20261125T000000-aa", "20261125T000000-bb"):
+        job = queue.take("", threading.Event(), False)
+        assert job is not None
+        queue.finish(job, identifier, "passed", to_line(replace(passed(), id=identifier)))
     for _ in range(2):
-        Judges(queue, tmp_path, tmp_path / "results")
+        Judge(queue, tmp_path, tmp_path / "results")
     assert [one.id for one in read_journals(tmp_path / "results")] == ["20261125T000000-aa", "20261125T000000-bb"]
     assert queue.unkept() == []

@@ -71,7 +71,8 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_killed_server_loses_no_job_and_repeats_no_verdict(workspace: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.heavy)])
+def test_a_killed_server_loses_no_job_and_repeats_no_verdict(workspace: Path, number: signal.Signals) -> None:
     with serving(workspace) as (address, server):
         with harness.connect(address) as client:
             asked = [client.submission("double", PLAIN.format(f"x * {n}"), name=f"times_{n}") for n in range(6)]
@@ -82,8 +83,10 @@ def test_a_killed_server_loses_no_job_and_repeats_no_verdict(workspace: Path) ->
     with serving(workspace) as (address, server):
         with harness.connect(address) as client:
             found = [client.evaluation(job.id) for job in jobs]
-        server.send_signal(signal.SIGINT)
+        server.send_signal(number)
         assert server.wait(30) == 130
+        assert server.stderr is not None
+        assert "ending" in server.stderr.read()
     assert found[0] == first
     assert [one.verdict.value for one in found] == ["wrong_values"] * 2 + ["no_custom_kernel"] + ["wrong_values"] * 3
     records = list(read_journals(workspace / "results"))
