@@ -88,20 +88,7 @@ class JobQueue:
 
     def __init__(self, path: Path, most: int = 100_000) -> None:
         """`most` jobs may wait. Raises: MachineError where the file can't be used, or another server has it."""
-        self._lock_file: TextIO | None = None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock_file = path.with_name(f"{path.name}.lock").open("w")
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # who reads it reads every solution
-        except OSError as error:
-            if self._lock_file:
-                self._lock_file.close()
-            raise MachineError(f"{path}: {error.strerror}; name another --queue") from error
-        try:
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock_file.close()
-            raise MachineError(f"{path}: another server has this queue; end it, or name another --queue") from None
+        self._lock_file = _hold(path)
         self._most = most
         self._lock = threading.Lock()
         address = sql.URL.create("sqlite", database=str(path))
@@ -116,8 +103,7 @@ class JobQueue:
 
     def close(self) -> None:
         self._engine.dispose()
-        if self._lock_file:
-            self._lock_file.close()
+        self._lock_file.close()
 
     def __enter__(self) -> JobQueue:
         return self
@@ -292,6 +278,22 @@ class JobQueue:
         if (row := _find(connection, _JOB.c.id == job, _JOB.c.owner == owner)) is None:
             raise UsageError(f"no job {job!r} of yours")
         return row
+
+
+def _hold(path: Path) -> TextIO:
+    """Make a queue's file, which its owner alone may read, and lock it for this process. Raises: MachineError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # who reads it reads every solution
+        lock = path.with_name(f"{path.name}.lock").open("w")
+    except OSError as error:
+        raise MachineError(f"{path}: {error.strerror}; name another --queue") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise MachineError(f"{path}: another server has this queue; end it, or name another --queue") from None
+    return lock
 
 
 def _make_durable(connection: Any, _: object) -> None:
