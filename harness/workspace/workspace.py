@@ -56,9 +56,9 @@ class Workspace:
         """
         folder = self.root / "solutions" / problem
         known = self.solution_names(problem)
-        chosen: list[str] = []
+        chosen, as_named = list[str](), set(known)
         for name in names:
-            fitting = [one for one in known if one == name or fnmatchcase(one, name)]
+            fitting = [name] if name in as_named else [one for one in known if fnmatchcase(one, name)]
             if not fitting:
                 _require(name, known, "solution", folder)
             chosen += fitting
