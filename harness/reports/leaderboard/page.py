@@ -47,7 +47,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 _MOST_DETAILS = 100
 """Solutions of a board that is shown whole: each with its samples, sources and facts, some 40 kB ..."""
-_MOST_OF_A_LARGE_BOARD = 20
+_MOST_OF_A_LARGE_BOARD = 40
 """... and of a larger one."""
 _MOST_ROWS = 300
 """Rows that the table of standings shows at a time (leaderboard.js has the same number)."""
@@ -98,6 +98,7 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
             rows=rows[:_MOST_ROWS],
             more=_more(rows[_MOST_ROWS:], has_light, has_own),
             authors=[(one, format_speedup(one.mean)) for one in by_author],
+            has_authors=len({one.entry.author for one in solutions}) > 1,
             pass_at=PASS_AT,
             author_curves=_author_curves(by_author),
             cells={(one.entry.solution, one.entry.problem): one for one in solutions},

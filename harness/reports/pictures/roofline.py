@@ -61,11 +61,13 @@ def scatter(rates: Sequence[Rate], roofs: Sequence[Roof] = ()) -> Picture:
     rows = spread([down(one.rate) + 4 for one in highest_first], 14, height - 26)
     for one, row in zip(highest_first, rows, strict=True):
         x, y = panel.at(one.intensity, one.rate)
-        marks.append(Stroke(((x, y), (x + 3, row - 4)), "faint"))
+        side = 1 if x < 50 else -1  # where there is more room for its name
+        marks.append(Stroke(((x, y), (x + 3 * side, row - 4)), "faint"))
         marks.append(
             Dots([(x, y)], "ink" if one.is_baseline else "series0", is_hollow=one.is_baseline, about=one.about)
         )
-        marks.append(Label((x + 3, row), one.name, shift=3, has_halo=True))
+        anchor = "start" if side > 0 else "end"
+        marks.append(Label((x + 3 * side, row), one.name, anchor=anchor, shift=3 * side, has_halo=True))
     return Picture(tuple(marks), height, about="achieved floating-point rate over operations per byte of each solution")
 
 

@@ -63,7 +63,7 @@ def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def names(chromium: Chromium) -> list[str]:
     """Solutions of the visible rows, from the top."""
     rows = "Array.from(document.querySelectorAll('#board tbody tr')).filter(row => !row.hidden)"
-    return chromium.run(f"return {rows}.map(row => row.cells[0].textContent)")  # type: ignore[no-any-return]
+    return chromium.run(f"return {rows}.map(row => row.cells[0].firstElementChild.textContent)")  # type: ignore[no-any-return]
 
 
 def sorting(chromium: Chromium) -> dict[str, str]:

@@ -87,6 +87,12 @@ def test_where_nobody_is_named_there_are_no_authors() -> None:
     assert ["Authors" in html_page(one) for one in (nobody, timed())] == [False, True]
 
 
+def test_each_solution_has_its_author_where_there_are_several() -> None:
+    by = re.compile(r'<br><span class="why">(ada|bob|somebody)</span>')
+    assert set(by.findall(PAGE)) == {"ada", "bob"}
+    assert by.findall(html_page(timed(), timed(solution_name="other"))) == []
+
+
 def test_more_samples_never_pass_less_often() -> None:
     few = [timed("few", f"s{n}") for n in range(2)]
     (total,) = authors(board(*few, *(timed("many", f"s{n}") for n in range(5))))

@@ -49,7 +49,7 @@ function rowOf(element) {
     words: `${solution.textContent} ${problem.textContent} ${element.dataset.author}`.toLowerCase(),
     value(column, isNumber) {
       const cell = element.cells[column];
-      if (!isNumber) return cell.textContent.trim();
+      if (!isNumber) return (column === 0 ? cell.firstElementChild : cell).textContent.trim();
       return cell.dataset.v === "" ? null : Number(cell.dataset.v);
     },
     element: () => element,
@@ -77,7 +77,7 @@ function rowFrom(words, [kind, precision, author, solution, problem, problemAnch
     texts.forEach((text, column) => {
       const cell = row.appendChild(document.createElement(column ? "td" : "th"));
       cell.className = looks[column];
-      if (column === 0) cell.append(linked(text, words[anchor], `harness show ${id}`));
+      if (column === 0) cell.append(linked(text, words[anchor], `harness show ${id}`), ...written(words[author]));
       else if (column === 1) cell.append(linked(text, words[problemAnchor], ""));
       else if (column === SPEEDUP) cell.append(...estimated(text));
       else if (column === VERDICT) cell.append(...judged(text, words[kind], words[why]));
@@ -95,6 +95,13 @@ function rowFrom(words, [kind, precision, author, solution, problem, problemAnch
     value: (column, isNumber) => (isNumber ? values[column] : texts[column]),
     element: () => (made ??= make()),
   };
+}
+
+function written(author) {
+  if (!author || !("authors" in board.dataset)) return [];
+  const by = linked(author, "", "");
+  by.className = "why";
+  return [document.createElement("br"), by];
 }
 
 function estimated(text) {
