@@ -85,6 +85,7 @@ def test_a_flag_that_could_run_a_program_is_built_for_its_solution_alone(workers
     assert (first.was_cached, second.was_cached, again.was_cached) == (False, False, True)
 
 
+@pytest.mark.heavy
 def test_what_can_reach_the_assembler_is_built_for_its_solution_alone(workers: Workers, tmp_path: Path) -> None:
     code = 'int64_t one() { asm volatile("nop"); return 1; }'
     one, two = (solution(tmp_path, name, code) for name in ("first", "second"))

@@ -44,6 +44,7 @@ def test_unsupported_is_no_failure_where_it_is_announced(harness: Shell, solutio
     assert (after.code, "unsupported" in after.out) == (0, True)
 
 
+@pytest.mark.heavy
 def test_who_is_judged_all_the_same_must_pass(harness: Shell, solution: Path) -> None:
     say(solution)
     source = solution / "solution.py"

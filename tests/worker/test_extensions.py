@@ -119,6 +119,7 @@ def test_tracebacks_name_the_solutions_own_file(workers: Workers, tmp_path: Path
     assert 'File "solutions/relu/mine/solution.py", line 2' in caught.value.raised.traceback
 
 
+@pytest.mark.heavy
 def test_a_changed_solution_finds_nothing_of_its_former_self(workers: Workers, tmp_path: Path) -> None:
     """Whatever the former one may have laid into the cache: the very extension is built anew."""
     path = _write(tmp_path / "a" / "solution.py", 4)
