@@ -12,8 +12,8 @@ from tests.evaluations import QUICK, evaluate_all
 from tests.machine import ROOT
 
 PROBLEMS = Workspace(ROOT).problem_names()
-ON_SIM = [pytest.param(name, marks=pytest.mark.heavy) for name in PROBLEMS]  # CI runs maxpool2d as its main job
-"""CI's main job judges maxpool2d besides."""
+ON_SIM = [pytest.param(name, marks=pytest.mark.heavy) for name in PROBLEMS]
+"""CI judges maxpool2d as its main job."""
 
 
 @pytest.mark.sim
