@@ -36,10 +36,9 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on what one request may bring, and on what may wait."""
+    """Bounds on what one request may bring."""
 
     body_bytes: int = 4 * 2**20
-    queued: int = 100_000
 
 
 def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, limits: Limits = Limits()) -> FastAPI:
