@@ -91,6 +91,10 @@ class Jittering:
     def is_late(self, turn: Turn) -> bool:
         return False
 
+    @property
+    def kernels(self) -> dict[ArmName, int]:
+        return {}
+
     def warmed_up(self) -> None: ...
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:

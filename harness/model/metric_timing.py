@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import field
 from functools import cached_property
 from typing import Annotated
 
@@ -108,6 +109,9 @@ class MetricTiming:
     metric: Metric = "gpu_cold"
     floors: TimerOverhead | None = None
     fresh_at: tuple[int, ...] = ()
+    kernels: dict[ArmName, PositiveInt] = field(default_factory=dict)
+    """The number of kernels that a call of the arm launches, by a traced turn of the solution and one of the first
+    baseline; empty in older records, and where no trace can be had."""
 
     def __post_init__(self) -> None:
         if not self.baselines or len(set(self.baselines)) != len(self.baselines):
@@ -241,7 +245,9 @@ class MetricTiming:
     def between_workers(self) -> float:
         """The error of the headline that the places of its workers' memory may cause, on a log scale: no number of
         blocks makes its interval narrower than that."""
-        return between_workers(self.block_ns(self.baselines[0]), self.block_ns("solution"), self.processes)
+        times_ns = self.block_ns(self.baselines[0]), self.block_ns("solution")
+        kernels = self.kernels_of(self.baselines[0]), self.kernels_of("solution")
+        return between_workers(*times_ns, self.processes, kernels=kernels)
 
     def launch_ratio_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's launch time over the solution's, paired by block; None where that wasn't measured."""
@@ -277,5 +283,13 @@ class MetricTiming:
     ) -> Interval | None:
         """Return the ratio of two arms' times, paired by block; None with too few blocks for an interval. `of_workers`:
         the confidence of what workers differ by, where it isn't the same."""
-        times_ns = self.block_ns(above), self.block_ns(below)
-        return paired_ratio(*times_ns, self.fresh_pairs, confidence, of_workers=of_workers)
+        times_ns, kernels = (
+            (self.block_ns(above), self.block_ns(below)),
+            (self.kernels_of(above), self.kernels_of(below)),
+        )
+        return paired_ratio(*times_ns, self.fresh_pairs, confidence, of_workers=of_workers, kernels=kernels)
+
+    def kernels_of(self, arm: ArmName) -> int:
+        """The kernels of a call. Other baselines and the control are taken to launch as many as the first baseline; one
+        where that isn't known."""
+        return self.kernels.get(arm if arm == "solution" else self.baselines[0], 1)

@@ -17,15 +17,17 @@ from statistics import NormalDist, fmean
 from typing import Literal
 
 BETWEEN_WORKERS = 0.003
-PLACES_NS = 160
+PLACES_NS = 200
 """The difference that the times of two workers that run the very same may have beyond the scatter within each, since
-their code and their memory lie elsewhere: so large a share (on a log scale), and so many ns each, which is 1.1 % of two
-times of 20 µs. Both are half an interval of 95 %.
+their code and their memory lie elsewhere: so large a share (on a log scale), and so many ns for each kernel that a call
+launches, which is 1.4 % of two times of 20 µs with one kernel. Both are half an interval of 95 %.
 
-The numbers are from benchmarks/equal_arms.py on an H100. Of a convolution of 7 ms, whose workspace has a place of its
-own in each worker, 20 ratios lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 50 lay up to
-0.16 %. The means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of workers by 0.12 µs (root mean
-square), 0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
+The numbers are from an H100. Of a convolution of 7 ms, whose workspace has a place of its own in each worker, 20 ratios
+lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 50 lay up to 0.16 %. The means of 300 calls
+of one kernel, of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of workers by 0.12 µs (root mean square), and by
+no less at 21 than at 87, though outputs changed places from call to call (benchmarks/equal_arms.py). References of
+public kernels launch 1 to 12 kernels, and their workers differ by 0.05 to 1.8 µs. Of 229 such pairs the interval holds
+1 in 98 % (under 0.12 ms, 97 % of 96); with 160 ns for the first kernel alone it was 80 % (55 %)."""
 
 LITTLE_SCATTER = 1.25
 """The width of an interval, in units of what workers differ by, when scatter, an independent error, has come down to
@@ -109,15 +111,17 @@ def paired_ratio(
     confidence: float = 0.95,
     places_ns: float = PLACES_NS,
     of_workers: float | None = None,
+    kernels: tuple[int, int] = (1, 1),
 ) -> Interval | None:
     """The ratio of paired times with its interval: scatter as in pairs() and between_workers(), as independent errors.
 
     `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times.
+    `kernels`: how many a call launches of either side.
     `of_workers`: the confidence of that part, where it isn't the same. It is None with too few pairs for the
     `confidence`.
     """
     processes = len(starts_of(fresh_at, len(numerators_ns)))
-    usual = between_workers(numerators_ns, denominators_ns, processes, places_ns)
+    usual = between_workers(numerators_ns, denominators_ns, processes, places_ns, kernels)
     apart = usual * _deviations(of_workers or confidence) / _deviations()
     return _interval(numerators_ns, denominators_ns, fresh_at, confidence, apart)
 
@@ -127,10 +131,12 @@ def between_workers(
     denominators_ns: Sequence[float],
     processes: int = 1,
     places_ns: float = PLACES_NS,
+    kernels: tuple[int, int] = (1, 1),
 ) -> float:
     """Return the possible error of the ratio of two workers' times, whatever number of blocks is measured: half an
-    interval of 95 %, on a log scale. `processes` is how often both were started anew."""
-    places = places_ns * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
+    interval of 95 %, on a log scale. `processes` is how often both were started anew; `kernels` as in paired_ratio().
+    """
+    places = places_ns * math.hypot(kernels[0] / median(numerators_ns), kernels[1] / median(denominators_ns))
     return math.hypot(BETWEEN_WORKERS, places) * of_medians(processes)
 
 

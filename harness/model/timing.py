@@ -140,7 +140,8 @@ def _why(timing: Timing, config: TimingConfig, asked: float, half_width: float) 
     arms = timing.block_ns(timing.baselines[0]), timing.block_ns("solution")
     last_at = max(timing.fresh_pairs, default=0)
     apart, attainable = between_processes(*arms, timing.fresh_pairs), LITTLE_SCATTER * timing.between_workers
-    is_last_quiet = _scatters_within(asked, arms[0][last_at:], arms[1][last_at:])
+    kernels = timing.kernels_of(timing.baselines[0]), timing.kernels_of("solution")
+    is_last_quiet = _scatters_within(asked, arms[0][last_at:], arms[1][last_at:], kernels)
     if apart > max(asked, attainable) and timing.processes < MANY and is_last_quiet:
         return f"its processes' own speed-ups lie ±{_percent(apart)} apart, which no more blocks change"
     if half_width <= attainable:
@@ -153,9 +154,12 @@ def _why(timing: Timing, config: TimingConfig, asked: float, half_width: float) 
     return f"the {config.budget_s:g} s for it were spent (timing.budget_s)"
 
 
-def _scatters_within(asked: float, above_ns: Sequence[float], below_ns: Sequence[float]) -> bool:
+def _scatters_within(
+    asked: float, above_ns: Sequence[float], below_ns: Sequence[float], kernels: tuple[int, int]
+) -> bool:
     """Say whether one process's blocks scatter within what was asked for, apart from what workers differ by."""
-    own, apart = paired_ratio(above_ns, below_ns), between_workers(above_ns, below_ns)
+    own = paired_ratio(above_ns, below_ns, kernels=kernels)
+    apart = between_workers(above_ns, below_ns, kernels=kernels)
     return own is not None and own.half_width <= max(math.hypot(asked, apart), LITTLE_SCATTER * apart)
 
 

@@ -83,7 +83,8 @@ class Trial:
         self._sampled: set[str] = set()
         """Cases of which the simulator runs a few blocks alone."""
         self._is_timed = is_timed(job, workers)
-        self._still_fill_ns = _still_fill_ns() if self._is_timed else None  # nobody else's word, so before it is loaded
+        # Before anything is loaded, so nobody else's word.
+        self._still_fill_ns = _still_fill_ns(workers.facts) if self._is_timed else None
         if self._workers.host.name == "cuda":  # while workers start up
             first = next(iter(self._untimed_cases), job.config.timing.case)
             self._ready[first] = self._prepare(first)
@@ -329,8 +330,9 @@ def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:
     )
 
 
-def _still_fill_ns() -> int | None:
-    """Measure still_fill_ns(); None where memory is too short to ask."""
-    with contextlib.suppress(torch.OutOfMemoryError), ProbeKernel() as probe:
-        return still_fill_ns(probe.quickest_ns)
-    return None
+def _still_fill_ns(facts: dict[str, str]) -> int | None:
+    """Measure still_fill_ns(), once in a run; None where memory is too short to ask."""
+    if "still_fill_ns" not in facts:
+        with contextlib.suppress(torch.OutOfMemoryError), ProbeKernel() as probe:
+            facts["still_fill_ns"] = str(still_fill_ns(probe.quickest_ns))
+    return int(facts["still_fill_ns"]) if "still_fill_ns" in facts else None

@@ -1,4 +1,6 @@
-"""A lane: one device and the referee that judges on it, one solution at a time.
+"""A lane: one device and the referee that judges on it, one solution at a time. Several at a time gain nothing: turns
+must be alone on the device, and what comes between them hardly overlaps (76 public kernels on an H100 and 16 cores:
+3.5 s each with one lane, 4.2 with three that gave each other way).
 
 With one device the referee works in this process. With several each has a process of its own, which sees its GPU
 alone: a referee's random generators, torch's switches and the CUDA context belong to a whole process, and two lanes in
@@ -43,11 +45,13 @@ and workspaces."""
 
 @dataclass(frozen=True)
 class Assignment:
-    """One built solution to judge. `built` went well: what failed to build needs no device."""
+    """One built solution to judge. `built` went well: what failed to build needs no device. `is_last`: no other is
+    built yet."""
 
     job: Job
     built: BuildOutcome
     environment: Environment
+    is_last: bool = True
 
 
 class Lane(Protocol):
@@ -74,7 +78,8 @@ class LocalLane:
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(notify), self._made_ready(assignment, notify):
             free = self.workers.host.free_bytes()
-            evaluation = evaluate(assignment.job, self.workers, self._here(assignment), assignment.built, notify)
+            job, built, environment = assignment.job, assignment.built, self._here(assignment)
+            evaluation = evaluate(job, self.workers, environment, built, notify, assignment.is_last)
             _empty_cache()
             remark = _memory_remark(free, self.workers.host.free_bytes())
             return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation

@@ -39,7 +39,7 @@ def test_processes_that_lie_apart() -> None:
 
 def test_short_calls() -> None:
     missed = missed_precision(three(2, 2, 2, solution_ns=12_000), PUBLISH)
-    assert tells(missed, "1.01 %", "0.25 %", "1.01 %", "timing.processes")
+    assert tells(missed, "1.25 %", "0.25 %", "1.25 %", "timing.processes")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,7 +161,8 @@ def evaluated(
     monkeypatch.setattr("harness.referee.shortage._CLEANING_S", 0.0)
     fake_memory(monkeypatch, free_gib=80)
     (task,) = select_tasks(Workspace(tmp_path))
-    workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"), stop=threading.Event())
+    host: Any = SimpleNamespace(name="cuda")
+    workers = Workers(host, tmp_path)
     job = make_job("run", task, Config(), 1)
     return evaluation_module.evaluate(job, workers, environment(), BuildOutcome((), None, 0.0)), attempts
 

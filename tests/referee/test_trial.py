@@ -419,10 +419,13 @@ def test_where_memory_is_too_short_it_is_not_known_how_quick_it_is(monkeypatch: 
         def quickest_ns(self) -> int:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(trial_module, "ProbeKernel", ProbeKernel)
-    assert trial_module._still_fill_ns() == 99
+    facts: dict[str, str] = {}
     monkeypatch.setattr(trial_module, "ProbeKernel", Starved)
-    assert trial_module._still_fill_ns() is None
+    assert trial_module._still_fill_ns(facts) is None
+    monkeypatch.setattr(trial_module, "ProbeKernel", ProbeKernel)
+    assert trial_module._still_fill_ns(facts) == 99
+    monkeypatch.setattr(trial_module, "ProbeKernel", Starved)
+    assert trial_module._still_fill_ns(facts) == 99  # asked once in a run
 
 
 class MadeForItsShape(nn.Module):

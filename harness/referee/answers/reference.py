@@ -96,7 +96,7 @@ class Reference:
         """
         initialisers = varied_initialisers(seed) if varies else contextlib.nullcontext()
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
-            _seed_everything(seed)
+            _seed_everything(seed, self._device)
             with torch.no_grad(), Placed(self._device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
             return self._ready(model.to(self._device))
@@ -117,7 +117,7 @@ class Reference:
     def make_inputs(self, seed: int) -> list[Any]:
         """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes."""
         with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
-            _seed_everything(seed)
+            _seed_everything(seed, self._device)
             inputs = list(self._module.get_inputs())
         return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
@@ -204,9 +204,12 @@ def _print_aside(*values: Any, **options: Any) -> None:
     print(*values, **{**options, "file": options.get("file") or sys.stderr})
 
 
-def _seed_everything(seed: int) -> None:
-    """Seed all generators that a problem may use, so that its inputs can be made again."""
-    torch.manual_seed(seed)
+def _seed_everything(seed: int, device: str) -> None:
+    """Seed all generators that a problem may use, so that its inputs can be made again. torch.manual_seed() keeps, for
+    each kind of device that isn't there, a trace of where it was called: a millisecond each, and for ever."""
+    torch.default_generator.manual_seed(seed)
+    if device == "cuda":
+        torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     numpy.random.seed(seed % 2**32)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.model.arms import ArmName
 from harness.model.evaluation import Work
+from harness.model.statistics import median
 from harness.model.trace import Trace
 from harness.referee.audit import idle_gpu, impossible_speed, phases, tail, trace, wall_clock
 from harness.referee.audit.claims import require_originals, require_plausible
@@ -91,6 +92,15 @@ class Auditor:
         if not is_idle:  # else the host's own time lies between the marks
             turns.traced_claims += zip(traced.calls, claimed, strict=False)  # none where calls aren't measured
         turns.rows += [row for call in traced.calls for row in call.rows]
+
+    @property
+    def kernels(self) -> dict[ArmName, int]:
+        """The number of kernels that a call of an arm launches, for the arms of which a traced turn could be read."""
+        found = {
+            arm: [sum(row.kind == "kernel" for row in call.rows) for one in turns.traced for call in one.calls]
+            for arm, turns in self._turns.items()
+        }
+        return {arm: max(1, round(median(counts))) for arm, counts in found.items() if counts}
 
     def check(self, reply: TurnTaken, wall_ns: int, is_traced: bool) -> None:
         """Note an untimed turn of the solution whose calls began on an idle device: work on streams that nobody waits

@@ -98,6 +98,10 @@ class WorkerArms:
         return self._instruments.hold.metric
 
     @property
+    def kernels(self) -> dict[ArmName, int]:
+        return self._instruments.auditor.kernels
+
+    @property
     def memory(self) -> tuple[PeakMemory, ...]:
         """The peaks of the arms whose workers report them."""
         return tuple(PeakMemory(arm, peak, self._process_bytes.get(arm)) for arm, peak in self._peak_bytes.items())

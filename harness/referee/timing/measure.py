@@ -42,6 +42,10 @@ class Arms(Protocol):
     def metric(self) -> Metric:
         """The metric of turns that don't name another."""
 
+    @property
+    def kernels(self) -> dict[ArmName, int]:
+        """The number of kernels that a call launches, for arms of which that is known by now."""
+
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
         """Take one turn, of no block yet."""
 
@@ -89,7 +93,7 @@ def measure(
     turns: list[Turn] = []
 
     def taken_so_far() -> Timing:
-        return Timing(config.case, tuple(turns), config.baselines, arms.metric, floors)
+        return Timing(config.case, tuple(turns), config.baselines, arms.metric, floors, kernels=arms.kernels)
 
     with series.blocks():
         look_at = looks(config.blocks)

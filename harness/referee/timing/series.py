@@ -118,6 +118,7 @@ def joined(parts: Sequence[Timing]) -> Timing:
         turns=turns,
         baselines=baselines,
         fresh_at=fresh_at,
+        kernels={arm: count for part in parts for arm, count in part.kernels.items()},
         rows=tuple(row for row in rows if row),
         memory=_most_memory(parts, arms),
     )

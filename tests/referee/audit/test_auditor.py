@@ -62,6 +62,15 @@ def test_an_honest_solution_passes_with_its_trace() -> None:
     assert found.trace.own_share == 1.0
 
 
+def test_the_kernels_of_a_call_are_counted_for_each_traced_arm() -> None:
+    auditor = Auditor("full", "eager", FACTS)
+    assert auditor.kernels == {}
+    rows = (*marked(2_000, 1_000), *(kernel(2_000 + 300 * place, 290, f"eager{place}") for place in range(3)))
+    auditor.trace("eager", 1, reply(1, 1_000, kernels=rows), 10_000 * US)
+    assert auditor.kernels == {"eager": 3}
+    assert audited([kernel(2_001, 198)]).kernels == {"eager": 1, "solution": 1}
+
+
 def test_hidden_work_is_found_by_several_checks() -> None:
     auditor = audited([kernel(2_001, 198), kernel(2_300, 900, stream=13)], hidden_us=900, tail_us=850)
     with pytest.raises(SolutionFailed) as caught:

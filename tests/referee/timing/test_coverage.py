@@ -39,6 +39,10 @@ class NoisyArms:
     def is_late(self, turn: Turn) -> bool:
         return False
 
+    @property
+    def kernels(self) -> dict[ArmName, int]:
+        return {}
+
     def warmed_up(self) -> None: ...
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:

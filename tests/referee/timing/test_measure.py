@@ -31,6 +31,10 @@ class ScriptedArms:
     def is_late(self, turn: Turn) -> bool:
         return False
 
+    @property
+    def kernels(self) -> dict[ArmName, int]:
+        return {}
+
     def warmed_up(self) -> None:
         self.warm_after = len(self.turns)
 

@@ -55,6 +55,10 @@ class Listener:
     traced: list[tuple[ArmName, int]] = field(default_factory=list)
     rests: list[ArmName] = field(default_factory=list)
 
+    @property
+    def kernels(self) -> dict[ArmName, int]:
+        return {"eager": 3, "solution": 1} if self.traced else {}
+
     def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
         self.turns.append((arm, calls))
 
@@ -251,6 +255,8 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(
     heard = [(arm, calls) for arm, calls in opened.listener.turns if arm == "solution"]
     kept = [(turn.arm, len(turn.call_ns)) for turn in timing.turns if turn.arm == "solution"]
     assert heard == kept
+    assert timing.kernels == {"eager": 3, "solution": 1}
+    assert (timing.kernels_of("control"), timing.kernels_of("solution")) == (3, 1)
     of_solution, of_eager = len(opened.solution.turns), len(opened.eager.turns)
     of_control = len(opened.late["control"].turns)
     assert opened.listener.rests.count("eager") == of_eager - 1  # the turn that makes it ready isn't listened to

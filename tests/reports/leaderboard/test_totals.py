@@ -23,7 +23,7 @@ def test_the_mean_is_over_the_best_solution_of_each_problem() -> None:
     (total,) = totals(made)
     assert total.mean_of_best is not None
     assert total.mean_of_best.estimate == pytest.approx(2.0)
-    assert tells(total_sentence(total), "strict float32: 2.0000× [1.9958, 2.0043]", "2 of 3")
+    assert tells(total_sentence(total), "strict float32: 2.0000× [1.9957, 2.0043]", "2 of 3")
 
 
 def test_fast_p_counts_failures_in_its_denominator() -> None:
