@@ -9,7 +9,7 @@ import operator
 import secrets
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -109,9 +109,13 @@ class Evaluator:
         if self._scratch is not None:
             self._scratch.discard(task.solution)
 
-    def iter_tasks(self, tasks: Iterable[Task]) -> Generator[Evaluation, None, None]:
-        """Evaluations as they come, whichever is ready first. `tasks` may be endless, and may wait for what comes."""
-        with contextlib.closing(self._ready_session().evaluate(tasks, lambda job, what: None)) as found:
+    def iter_tasks(
+        self, tasks: Iterable[Task], observe: Callable[[str, str], None] = lambda name, what: None
+    ) -> Generator[Evaluation, None, None]:
+        """Evaluations as they come, whichever is ready first. `tasks` may be endless, and may wait for what comes.
+        `observe` hears a solution's name and what is done with it."""
+        found = self._ready_session().evaluate(tasks, lambda job, what: observe(job.solution.name, what))
+        with contextlib.closing(found):
             yield from found
 
     def close(self) -> None:

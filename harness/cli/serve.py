@@ -14,7 +14,7 @@ from harness.cli.printing import say
 from harness.cli.signals import end_politely
 from harness.errors import MachineError, UsageError
 
-_NEEDS = "fastapi, uvicorn, sqlalchemy and httpx"
+_NEEDS = "fastapi, fastapi-offline, uvicorn, sqlalchemy and httpx"
 
 
 def serve(
@@ -34,6 +34,9 @@ def serve(
     most_queued: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs that may wait.")] = 100_000,
     most_mib: Annotated[int, typer.Option(min=1, metavar="MIB", help="The largest request.")] = 4,
     jobs_a_minute: Annotated[int | None, typer.Option(min=1, metavar="N", help="For each token.")] = None,
+    keep_days: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Days after which the queue forgets what has ended; records stay.")
+    ] = 30,
 ) -> None:
     """Judge what others send over HTTP, from a queue that survives a restart.
 
@@ -60,7 +63,7 @@ def serve(
     folder = (results or workspace.results).absolute()
     with (
         JobQueue((queue or folder / "queue.sqlite").absolute(), most_queued) as jobs,
-        Judge(jobs, workspace.root, folder, backend, config) as judge,
+        Judge(jobs, workspace.root, folder, backend, config, keep_days) as judge,
         _listening(host, port) as door,
     ):
         app = create_app(jobs, judge, workspace.root, access, Limits(most_mib * 2**20))

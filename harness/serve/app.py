@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,7 +26,8 @@ from harness.serve.messages import ENDED, Batch, JobList, JobState, QueuedJob
 from harness.serve.queue import Conflict, JobQueue, QueueFull
 from harness.workspace.workspace import Workspace
 
-_PERIOD_S = 0.2
+_GATHERED_S = 0.02
+"""Changes within so much time are told together."""
 _HEARTBEAT_S = 15.0
 _LONGEST_WAIT_S = 60.0
 _LARGEST = 2**63 - 1
@@ -43,7 +45,7 @@ class Limits:
 
 def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, limits: Limits = Limits()) -> FastAPI:
     """The application, for a server such as uvicorn. `queue` and `judge` are open, and stay so as long as it runs."""
-    app = FastAPI(
+    app = FastAPIOffline(
         title="harness",
         version=harness.__version__,
         description="Judges GPU kernels: submit jobs, follow them, fetch their evaluations.",
@@ -65,9 +67,17 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
         faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:_MOST_FAULTS]]
         return JSONResponse({"detail": "; ".join(faults)}, 422)
 
+    def shown(text: str) -> str:
+        """Leave out where the workspace lies: that is nobody's business."""
+        return text.replace(f"{workspace}/", "")
+
+    def as_it_stands(job: QueuedJob) -> QueuedJob:
+        doing = judge.doing.get(job.id) if job.state == "running" else None
+        return job.model_copy(update={"doing": doing}) if doing else job
+
     @app.exception_handler(UsageError)
     def unknown(_: Request, error: UsageError) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 404)
+        return JSONResponse({"detail": shown(str(error))}, 404)
 
     @app.exception_handler(Conflict)
     def conflict(_: Request, error: Conflict) -> JSONResponse:
@@ -75,7 +85,7 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
 
     @app.exception_handler(MachineError)
     def unable(_: Request, error: MachineError) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 503, {"Retry-After": "60"})
+        return JSONResponse({"detail": shown(str(error))}, 503, {"Retry-After": "60"})
 
     @app.post("/jobs", status_code=202)
     def submit(batch: Batch, owner: Owner = asking) -> JobList:
@@ -86,7 +96,7 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
             if asked not in known:
                 known[asked] = _why_unfit(names, *asked, owner)
             if why := known[asked]:
-                raise HTTPException(422, f"jobs[{number}]: {why}")
+                raise HTTPException(422, f"jobs[{number}]: {shown(why)}")
         if access.is_beyond(len(batch.jobs)):
             raise HTTPException(422, f"jobs: {len(batch.jobs)} at once are more than may be sent in a minute")
         if wait_s := access.wait_s(owner.name, len(batch.jobs)):
@@ -101,7 +111,7 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
         state: JobState | None = None, limit: Annotated[int, Query(ge=1, le=1_000)] = 100, owner: Owner = asking
     ) -> JobList:
         """Your jobs, the newest first."""
-        return JobList(jobs=tuple(queue.jobs(owner.name, state, limit)))
+        return JobList(jobs=tuple(map(as_it_stands, queue.jobs(owner.name, state, limit))))
 
     @app.get("/jobs/{job}")
     async def one_job(
@@ -109,11 +119,14 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
     ) -> QueuedJob:
         """A job as it stands; with `wait` not before it has ended, or so many seconds have passed."""
         until = asyncio.get_running_loop().time() + wait
-        while True:
-            found = await run_in_threadpool(queue.job, owner.name, job)
-            if found.state in ENDED or asyncio.get_running_loop().time() >= until:
-                return found
-            await asyncio.sleep(_PERIOD_S)
+        with queue.bell.heard(owner.name) as changed:
+            while True:
+                changed.clear()
+                found = await run_in_threadpool(queue.job, owner.name, job)
+                left_s = until - asyncio.get_running_loop().time()
+                if found.state in ENDED or left_s <= 0:
+                    return as_it_stands(found)
+                await _change_within(changed, left_s)
 
     @app.delete("/jobs/{job}")
     def cancel(job: str, owner: Owner = asking) -> QueuedJob:
@@ -143,6 +156,7 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
         said: dict[str, Any] = {
             "status": "ok" if is_well else "failing",
             "jobs": queue.counts(),
+            "doing": sorted(judge.doing.values()),
             "version": harness.__version__,
         }
         if not access.needs_token:
@@ -188,20 +202,25 @@ def _configs(workspace: Workspace) -> list[str]:
 
 async def _events(queue: JobQueue, owner: str, after: int) -> AsyncIterator[str]:
     """Read what there is from the queue's file, however slow the reader: nothing piles up here."""
-    silent_s = 0.0
-    while True:
-        found = await run_in_threadpool(queue.events, owner, after)
-        for event in found:
-            after = event.pop("number")
-            yield f"id: {after}\nevent: job\ndata: {json.dumps(event)}\n\n"
-        if found:
-            silent_s = 0.0
-            continue
-        await asyncio.sleep(_PERIOD_S)
-        silent_s += _PERIOD_S
-        if silent_s >= _HEARTBEAT_S:
-            silent_s = 0.0
-            yield ": still here\n\n"
+    with queue.bell.heard(owner) as changed:
+        while True:
+            changed.clear()
+            found = await run_in_threadpool(queue.events, owner, after)
+            for event in found:
+                after = event.pop("number")
+                yield f"id: {after}\nevent: job\ndata: {json.dumps(event)}\n\n"
+            if not found and not await _change_within(changed, _HEARTBEAT_S):
+                yield ": still here\n\n"
+
+
+async def _change_within(changed: asyncio.Event, seconds: float) -> bool:
+    """Wait for a change, and for those that come right after it; return whether there was one."""
+    try:
+        await asyncio.wait_for(changed.wait(), seconds)
+    except asyncio.TimeoutError:
+        return False
+    await asyncio.sleep(_GATHERED_S)
+    return True
 
 
 def _metrics(queue: JobQueue, judge: Judge) -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _WAIT_S = 30.0
 _AT_ONCE = 20
+_MOST_BYTES = 2**20
+"""JSON of the jobs in a request; servers take four times as much unless told otherwise."""
 _PATIENCE = 5
 """Tries of a request that gets no answer, or is told to come again, each after twice the pause of the one before."""
 _Text = str | Path
@@ -56,10 +58,20 @@ class _Requests:
         return Submission(problem=problem, solution=solution, **facts)
 
     @staticmethod
-    def body(asked: Sequence[Submission]) -> dict[str, Any]:
-        """Each job with a key, so that all can be sent again when an answer is lost."""
-        keyed = (one if one.key else one.model_copy(update={"key": uuid.uuid4().hex}) for one in asked)
-        return {"jobs": [one.model_dump(mode="json") for one in keyed]}
+    def bodies(asked: Sequence[Submission]) -> Iterator[dict[str, Any]]:
+        """Requests that a server takes by their size, one job at least in each. Each job has a key, so that all can be
+        sent again when an answer is lost."""
+        jobs: list[dict[str, Any]] = []
+        size = 0
+        for one in asked:
+            keyed = one if one.key else one.model_copy(update={"key": uuid.uuid4().hex})
+            size += len(keyed.model_dump_json().encode())
+            if jobs and size > _MOST_BYTES:
+                yield {"jobs": jobs}
+                jobs, size = [], len(keyed.model_dump_json().encode())
+            jobs.append(keyed.model_dump(mode="json"))
+        if jobs:
+            yield {"jobs": jobs}
 
     @staticmethod
     def answered(answer: httpx.Response) -> httpx.Response:
@@ -97,11 +109,12 @@ class Client(_Requests):
         self._http = self._httpx.Client(**self._settings)
 
     def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
-        """Hand in jobs. An answer that is lost has them sent again, as the same jobs.
+        """Hand in jobs, a megabyte of them at once. An answer that is lost has them sent again, as the same jobs.
 
         Raises: UsageError, MachineError.
         """
-        return list(JobList.model_validate_json(self._ask("POST", "/jobs", json=self.body(asked)).content).jobs)
+        answers = (self._ask("POST", "/jobs", json=body) for body in self.bodies(asked))
+        return [job for answer in answers for job in JobList.model_validate_json(answer.content).jobs]
 
     def job(self, job: str, wait_s: float = 0.0) -> QueuedJob:
         """A job as it stands, or when it has ended within so many seconds. Raises: UsageError for an unknown one."""
@@ -167,8 +180,8 @@ class AsyncClient(_Requests):
 
     async def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
         """See Client.submit()."""
-        answer = await self._ask("POST", "/jobs", json=self.body(asked))
-        return list(JobList.model_validate_json(answer.content).jobs)
+        answers = [await self._ask("POST", "/jobs", json=body) for body in self.bodies(asked)]
+        return [job for answer in answers for job in JobList.model_validate_json(answer.content).jobs]
 
     async def job(self, job: str, wait_s: float = 0.0) -> QueuedJob:
         """See Client.job()."""

@@ -26,6 +26,9 @@ _MOST_ATTEMPTS = 2
 """A fault of the machine's is tried once more; after that it is the job's verdict."""
 _PAUSE_S = 10.0
 """The time until a session that failed is opened again."""
+_STAYS_S = 30.0
+"""The time for which jobs of one config go before others: another session takes seconds to open."""
+_PRUNING_S = 3600.0
 _STALLED_S = 900.0
 """Health is bad where a job has been under way for so long."""
 
@@ -42,21 +45,34 @@ class _Burst:
     has_ended: threading.Event = field(default_factory=threading.Event)
     is_fed: threading.Event = field(default_factory=threading.Event)
     """Set when no more jobs are taken for it."""
+    began_at: float = field(default_factory=time.monotonic)
 
 
 class Judge:
     """A context manager: entering it makes the backend ready, leaving it ends what is under way."""
 
     def __init__(
-        self, queue: JobQueue, workspace: Path, results: Path, backend: Backend = "auto", config: str | None = None
+        self,
+        queue: JobQueue,
+        workspace: Path,
+        results: Path,
+        backend: Backend = "auto",
+        config: str | None = None,
+        keep_days: float = 30.0,
     ) -> None:
-        """`config` is that of jobs that name none. Raises: JournalError where `results` can't be written."""
+        """`config` is that of jobs that name none. Jobs that have ended leave the queue after `keep_days`. Raises:
+        JournalError where `results` can't be written."""
         self._queue = queue
         self._workspace = workspace
         self._results = results
         self._backend: Backend = backend
         self._own_config = config
+        self._keep_s = keep_days * 24 * 3600
+        self._prune_at = 0.0
+        self.doing: dict[str, str] = {}
+        """What is done with the jobs that are under way."""
         self._stop = threading.Event()
+        self._woken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
         self._evaluator: Evaluator | None = None
         self._config = ""
@@ -84,15 +100,22 @@ class Judge:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
+        self._woken.set()
         if evaluator := self._evaluator:
             evaluator.close()  # which ends what is under way
         self._thread.join()
 
     def _run(self) -> None:
+        with self._queue.bell.waking(self._woken.set):
+            self._run_until_stopped()
+
+    def _run_until_stopped(self) -> None:
         while not self._stop.is_set():
             try:
+                self._prune()
+                self._woken.clear()
                 if (config := self._queue.next_config()) is None:
-                    self._stop.wait(_PERIOD_S)
+                    self._woken.wait(_PRUNING_S)
                     continue
                 self._judge(_Burst(self._session(config), config))
                 self._trouble = None
@@ -123,8 +146,10 @@ class Judge:
     def _judge(self, burst: _Burst) -> None:
         """Raises: whatever ends a session; its jobs are queued anew then, but for one that ended two."""
         try:
-            with contextlib.closing(burst.evaluator.iter_tasks(self._tasks(burst))) as found:
+            with contextlib.closing(burst.evaluator.iter_tasks(self._tasks(burst), self._observe)) as found:
                 for evaluation in found:
+                    self._prune()
+                    self.doing.pop(evaluation.solution.name, None)
                     job, task = burst.under_way.pop(evaluation.solution.name)
                     self._finish(job, evaluation)
                     burst.evaluator.discard(task)
@@ -137,6 +162,7 @@ class Judge:
             burst.has_ended.set()
             burst.is_fed.wait(5 * _PERIOD_S)
             self._queue.requeue()
+            self.doing.clear()
 
     def _tasks(self, burst: _Burst) -> Iterator[Task]:
         """Jobs as tasks, whose solutions are called as the jobs are. It ends when nothing is under way and nothing of
@@ -144,7 +170,9 @@ class Judge:
         try:
             while not (self._stop.is_set() or burst.has_ended.is_set()):
                 is_alone = burst.suspect is not None and burst.suspect.id in burst.under_way
-                job = None if is_alone else self._queue.take(burst.config, burst.has_ended, bool(burst.under_way))
+                stays = time.monotonic() - burst.began_at < _STAYS_S
+                company = bool(burst.under_way)
+                job = None if is_alone else self._queue.take(burst.config, burst.has_ended, company, stays)
                 if job is None:
                     if not burst.under_way:
                         return
@@ -157,6 +185,14 @@ class Judge:
         finally:
             burst.is_fed.set()
 
+    def _observe(self, job: str, what: str) -> None:
+        self.doing[job] = what
+
+    def _prune(self) -> None:
+        if time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + _PRUNING_S
+            self._queue.prune(time.time() - self._keep_s)
+
     def _task(self, burst: _Burst, job: BegunJob) -> Task | None:
         asked = job.asked
         try:
@@ -165,7 +201,8 @@ class Judge:
             if burst.has_ended.is_set():
                 self._queue.give_back(job)
             else:
-                self._queue.fail(job, str(error) or type(error).__name__)
+                shown = str(error).replace(f"{self._workspace}/", "")
+                self._queue.fail(job, shown or type(error).__name__)
             return None
 
     def _finish(self, job: BegunJob, evaluation: Evaluation) -> None:

@@ -26,7 +26,7 @@ class Submission(BaseModel):
     config: Annotated[str | None, Field(description="A name in the workspace's configs/. None: the server's.")] = None
     cases: Annotated[tuple[str, ...], Field(max_length=100)] = ()
     """Names of the problem's cases; none means all."""
-    priority: Annotated[int, Field(ge=-100, le=100, description="Higher ones are judged first.")] = 0
+    priority: Annotated[int, Field(ge=-100, le=100, description="Of your jobs, higher ones are judged first.")] = 0
     key: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     """Yours, for this job: who submits the same again under it gets the job that there is."""
 
@@ -67,6 +67,7 @@ class QueuedJob(BaseModel):
     verdict: str | None = None
     evaluation: Annotated[str | None, Field(description="The id of its record.")] = None
     error: str | None = None
+    doing: Annotated[str | None, Field(description="What is done with it just now.")] = None
 
 
 class JobList(BaseModel):

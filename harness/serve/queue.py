@@ -21,6 +21,7 @@ import sqlalchemy as sql
 from sqlalchemy.engine import Connection, Row
 
 from harness.errors import MachineError, UsageError
+from harness.serve.bell import Bell
 from harness.serve.messages import JobState, QueuedJob, Submission
 
 _META = sql.MetaData()
@@ -48,7 +49,7 @@ _JOB = sql.Table(
     sql.Column("error", sql.String),
     sql.Column("is_kept", sql.Boolean, nullable=False),
     sql.UniqueConstraint("owner", "key"),
-    sql.Index("by_state", "state", "rank", "number"),
+    sql.Index("by_owner_and_rank", "state", "owner", "rank", "number"),
 )
 _EVENT = sql.Table(
     "event",
@@ -59,6 +60,7 @@ _EVENT = sql.Table(
     sql.Column("state", sql.String, nullable=False),
     sql.Column("verdict", sql.String),
     sql.Index("by_owner", "owner", "number"),
+    sql.Index("by_job", "job"),
 )
 _LIGHT = [column for column in _JOB.c if column.name not in ("body", "record")]
 """Columns but those of long texts."""
@@ -91,11 +93,20 @@ class JobQueue:
         self._lock_file = _hold(path)
         self._most = most
         self._lock = threading.Lock()
+        self.bell = Bell()
+        self._changed: set[str] = set()
+        self._owners: set[str] = set()
+        self._begun: dict[str, int] = {}
+        """The number of the last job that was begun for each owner, counted through all of them."""
         address = sql.URL.create("sqlite", database=str(path))
         self._engine = sql.create_engine(address, connect_args={"timeout": 60})
         sql.event.listen(self._engine, "connect", _make_durable)
         try:
             _META.create_all(self._engine)
+            for index in (*_JOB.indexes, *_EVENT.indexes):
+                index.create(self._engine, checkfirst=True)
+            with self._reading() as connection:
+                self._owners |= set(connection.execute(sql.select(_JOB.c.owner).distinct()).scalars())
             self.requeue()
         except sql.exc.DatabaseError as error:
             self.close()
@@ -115,6 +126,7 @@ class JobQueue:
         """Accept all, or none. Raises: QueueFull; Conflict where a key is taken by another job."""
         rows = []
         with self._writing() as connection:
+            self._owners.add(owner)
             for one in asked:
                 body = one.model_dump_json()
                 digest = hashlib.sha256(body.encode()).hexdigest()
@@ -140,7 +152,7 @@ class JobQueue:
                     "is_kept": False,
                 }
                 connection.execute(sql.insert(_JOB).values(values))
-                _note(connection, owner, job, "queued")
+                self._note(connection, owner, job, "queued")
                 rows.append(_one(connection, job))
             waiting = connection.execute(sql.select(sql.func.count()).where(_JOB.c.state == "queued")).scalar_one()
             if waiting > self._most:
@@ -150,21 +162,23 @@ class JobQueue:
     def next_config(self) -> str | None:
         """The config of the job that is next; '' is the server's own, None: nothing waits."""
         with self._reading() as connection:
-            row = connection.execute(_NEXT).first()
-            return None if row is None else str(row.config)
+            return next((str(row.config) for row in self._heads(connection)), None)
 
-    def take(self, config: str, unless: threading.Event, in_company: bool) -> BegunJob | None:
+    def take(self, config: str, unless: threading.Event, in_company: bool, stays: bool = False) -> BegunJob | None:
         """Begin the job that is next; None where it has another config, or `unless` is set. One that was begun before
-        isn't begun `in_company` of others."""
+        isn't begun `in_company` of others. `stays`: who wants this config comes before those whose turn it is."""
         with self._writing() as connection:
-            row = None if unless.is_set() else connection.execute(_NEXT).first()
+            heads = [] if unless.is_set() else self._heads(connection)
+            fitting = [row for row in heads if row.config == config] if stays else heads
+            row = fitting[0] if fitting else None
             if row is None or row.config != config or (row.attempts and in_company):
                 return None
+            self._begun[row.owner] = 1 + max(self._begun.values(), default=0)
             if row.attempts >= _MOST_ATTEMPTS:
                 error = f"the server ended {row.attempts} times while it was under way"
-                _change(connection, row.id, state="failed", error=error, finished_at=time.time())
+                self._change(connection, row.id, state="failed", error=error, finished_at=time.time())
                 return None
-            _change(connection, row.id, state="running", attempts=row.attempts + 1, started_at=time.time())
+            self._change(connection, row.id, state="running", attempts=row.attempts + 1, started_at=time.time())
             body = connection.execute(sql.select(_JOB.c.body).where(_JOB.c.id == row.id)).scalar_one()
             return BegunJob(row.id, row.owner, row.attempts + 1, Submission.model_validate_json(body))
 
@@ -172,7 +186,7 @@ class JobQueue:
         """Queue anew whatever was begun."""
         with self._writing() as connection:
             for job in connection.execute(sql.select(_JOB.c.id).where(_JOB.c.state == "running")).scalars().all():
-                _change(connection, job, state="queued")
+                self._change(connection, job, state="queued")
 
     def give_back(self, job: BegunJob) -> None:
         """Queue a job anew, since the machine failed."""
@@ -191,7 +205,7 @@ class JobQueue:
             if row.state not in ("queued", "cancelled"):
                 raise Conflict(f"{job} is {row.state}: only what waits can be cancelled")
             if row.state == "queued":
-                row = _change(connection, job, state="cancelled", finished_at=time.time())
+                row = self._change(connection, job, state="cancelled", finished_at=time.time())
         return _job(row)
 
     def job(self, owner: str, job: str) -> QueuedJob:
@@ -253,11 +267,23 @@ class JobQueue:
         with self._writing() as connection:
             connection.execute(sql.update(_JOB).where(_JOB.c.id == job).values(is_kept=True))
 
+    def prune(self, before: float) -> int:
+        """Forget jobs that ended before this time, in seconds since 1970, but for those whose records aren't in the
+        journal yet. Return how many."""
+        is_over = _JOB.c.state.in_(("cancelled", "failed")) | _JOB.c.is_kept.is_(True)
+        old = sql.select(_JOB.c.id).where(_JOB.c.finished_at < before, is_over)
+        with self._writing() as connection:
+            connection.execute(sql.delete(_EVENT).where(_EVENT.c.job.in_(old)))
+            return connection.execute(sql.delete(_JOB).where(_JOB.c.id.in_(old))).rowcount
+
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         """One transaction at a time. Raises: MachineError where the file can't be used."""
-        with self._lock, self._reading() as connection, connection.begin():
-            yield connection
+        with self._lock:
+            with self._reading() as connection, connection.begin():
+                yield connection
+            changed, self._changed = self._changed, set()
+        self.bell.ring(changed)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -272,7 +298,23 @@ class JobQueue:
         with self._writing() as connection:
             row = _find(connection, _JOB.c.id == job.id)
             if row is not None and (row.state, row.attempts) == ("running", job.attempts):
-                _change(connection, job.id, **values)
+                self._change(connection, job.id, **values)
+
+    def _heads(self, connection: Connection) -> list[Row[Any]]:
+        """The next job of each owner; owners take turns, whoever has waited longest coming first."""
+        found = (connection.execute(_NEXT.where(_JOB.c.owner == owner)).first() for owner in self._owners)
+        waiting = [row for row in found if row is not None]
+        return sorted(waiting, key=lambda row: (self._begun.get(row.owner, 0), row.number))
+
+    def _change(self, connection: Connection, job: str, **values: Any) -> Row[Any]:
+        connection.execute(sql.update(_JOB).where(_JOB.c.id == job).values(**values))
+        row = _one(connection, job)
+        self._note(connection, row.owner, job, row.state, row.verdict)
+        return row
+
+    def _note(self, connection: Connection, owner: str, job: str, state: str, verdict: str | None = None) -> None:
+        connection.execute(sql.insert(_EVENT).values(owner=owner, job=job, state=state, verdict=verdict))
+        self._changed.add(owner)
 
     def _own(self, connection: Connection, owner: str, job: str) -> Row[Any]:
         if (row := _find(connection, _JOB.c.id == job, _JOB.c.owner == owner)) is None:
@@ -309,17 +351,6 @@ def _find(connection: Connection, *where: sql.ColumnElement[bool]) -> Row[Any] |
 
 def _one(connection: Connection, job: str) -> Row[Any]:
     return connection.execute(sql.select(*_LIGHT).where(_JOB.c.id == job)).one()
-
-
-def _change(connection: Connection, job: str, **values: Any) -> Row[Any]:
-    connection.execute(sql.update(_JOB).where(_JOB.c.id == job).values(**values))
-    row = _one(connection, job)
-    _note(connection, row.owner, job, row.state, row.verdict)
-    return row
-
-
-def _note(connection: Connection, owner: str, job: str, state: str, verdict: str | None = None) -> None:
-    connection.execute(sql.insert(_EVENT).values(owner=owner, job=job, state=state, verdict=verdict))
 
 
 def _job(row: Row[Any]) -> QueuedJob:

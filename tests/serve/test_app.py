@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import resource
 import threading
 import time
@@ -29,7 +30,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def judge() -> SimpleNamespace:
-    return SimpleNamespace(troubles=[])
+    return SimpleNamespace(troubles=[], doing={})
 
 
 @pytest.fixture
@@ -224,6 +225,40 @@ def test_events_come_as_they_are_and_from_where_they_were_left(queue: JobQueue) 
     assert first.startswith("id: 1\nevent: job\ndata: {")
     assert '"state": "running"' in second
     assert asyncio.run(read(1, 1)) == [second]
+
+
+def test_who_waits_hears_of_an_end_at_once(door: Door, queue: JobQueue) -> None:
+    (accepted,) = submit(door(), job()).json()["jobs"]
+    taken = queue.take("", threading.Event(), False)
+    assert taken is not None
+    threading.Timer(0.3, queue.finish, (taken, "id", "passed", "{}")).start()
+    began = time.monotonic()
+    assert door().get(f"/jobs/{accepted['id']}", params={"wait": 30}).json()["state"] == "done"
+    assert 0.2 < time.monotonic() - began < 5
+
+
+def test_a_job_says_what_is_done_with_it(door: Door, queue: JobQueue, judge: Any) -> None:
+    (accepted,) = submit(door(), job()).json()["jobs"]
+    judge.doing[accepted["id"]] = "checking full"
+    assert door().get(f"/jobs/{accepted['id']}").json()["doing"] is None  # of one that waits, a word of before
+    queue.take("", threading.Event(), False)
+    assert door().get(f"/jobs/{accepted['id']}").json()["doing"] == "checking full"
+    assert door().get("/jobs").json()["jobs"][0]["doing"] == "checking full"
+    assert door(None).get("/health").json()["doing"] == ["checking full"]
+
+
+def test_no_answer_says_where_the_workspace_lies(door: Door, workspace: Path) -> None:
+    (workspace / "configs/broken.yaml").write_text("timing: [")
+    answer = submit(door(BOB), job(config="broken"))
+    assert (answer.status_code, "configs/broken.yaml" in answer.text) == (422, True)
+    assert str(workspace) not in answer.text
+
+
+def test_the_description_is_fetched_from_nobody_else(door: Door) -> None:
+    page = door(None).get("/docs").text
+    addresses = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert addresses
+    assert all(one.startswith("/") and door(None).get(one).status_code == 200 for one in addresses)
 
 
 def test_health_and_metrics_need_no_token_and_tell_of_nobody(door: Door, judge: Any) -> None:

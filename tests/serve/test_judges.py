@@ -50,8 +50,9 @@ class Scripted:
     def close(self) -> None:
         Scripted.closed += 1
 
-    def iter_tasks(self, tasks: Iterator[Any]) -> Iterator[Evaluation]:
+    def iter_tasks(self, tasks: Iterator[Any], observe: Any) -> Iterator[Evaluation]:
         for number, task in enumerate(tasks):
+            observe(task.name, "building")
             said = self.says.get(task.text, [])
             found = said.pop(0) if said else passed()
             if isinstance(found, BaseException):
@@ -83,6 +84,23 @@ def test_records_have_the_submitted_name_and_the_token_s_owner(judged: Any, tmp_
     (record,) = read_journals(tmp_path / "results")
     assert (record.solution.name, record.solution.author, record.id) == ("mine", "ada", job.evaluation)
     assert (job.state, job.verdict, job.attempts) == ("done", "passed", 1)
+
+
+def test_what_is_done_is_told_until_it_is_over(
+    queue: JobQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[str, str]] = []
+    observe = Judge._observe
+    monkeypatch.setattr(judges_module, "Evaluator", Scripted)
+    monkeypatch.setattr(Judge, "_observe", lambda self, *told: (heard.append(told), observe(self, *told)))
+    Scripted.says = {}
+    with Judge(queue, tmp_path, tmp_path / "results") as judge:
+        (job,) = queue.accept("ada", [Submission(problem="relu", solution="x")])
+        until = time.monotonic() + 20
+        while queue.job("ada", job.id).state != "done" and time.monotonic() < until:
+            time.sleep(0.02)
+        assert heard == [(job.id, "building")]
+    assert judge.doing == {}
 
 
 def test_a_job_that_cant_be_loaded_fails_alone(judged: Any) -> None:

@@ -45,6 +45,44 @@ def test_the_next_job_says_which_configs_turn_it_is(queue: JobQueue) -> None:
     assert queue.next_config() is None
 
 
+def test_owners_take_turns_however_many_jobs_one_has(queue: JobQueue) -> None:
+    queue.accept("ada", [asked(f"a{number}", priority=50) for number in range(4)])
+    queue.accept("bob", [asked("b0"), asked("b1", priority=9)])
+    assert [begun(queue).asked.solution for _ in range(6)] == ["a0", "b1", "a1", "b0", "a2", "a3"]
+
+
+def test_a_session_stays_with_its_config_for_a_while(queue: JobQueue) -> None:
+    queue.accept("ada", [asked("a0", config="quick"), asked("a1")])
+    queue.accept("bob", [asked("b0")])
+    assert queue.next_config() == "quick"
+    staying = queue.take("", threading.Event(), False, stays=True)
+    assert staying is not None
+    assert staying.asked.solution == "b0"
+    assert queue.take("", threading.Event(), False, stays=True) is None  # ada's own order stays
+
+
+def test_what_ended_long_ago_is_forgotten_once_it_is_kept(queue: JobQueue) -> None:
+    done, unkept, cancelled, waiting = queue.accept("ada", [asked(str(number)) for number in range(4)])
+    for _ in (done, unkept):
+        queue.finish(begun(queue), "id", "passed", "{}")
+    queue.keep(done.id)
+    queue.cancel("ada", cancelled.id)
+    assert queue.prune(before=0.0) == 0
+    assert queue.prune(before=4e9) == 2
+    assert {job.id for job in queue.jobs("ada", None, 10)} == {unkept.id, waiting.id}
+    assert {event["job"] for event in queue.events("ada", 0)} == {unkept.id, waiting.id}
+
+
+def test_an_owner_hears_of_its_own_changes_alone(queue: JobQueue) -> None:
+    heard: list[str] = []
+    with queue.bell.waking(lambda: heard.append("ada"), "ada"), queue.bell.waking(lambda: heard.append("any")):
+        queue.accept("bob", [asked()])
+        assert heard == ["any"]
+        queue.accept("ada", [asked()])
+    queue.accept("ada", [asked()])
+    assert sorted(heard) == ["ada", "any", "any"]
+
+
 def test_a_session_that_has_ended_begins_nothing(queue: JobQueue) -> None:
     queue.accept("ada", [asked()])
     ended = threading.Event()
