@@ -195,8 +195,6 @@ def _control(measured: MetricTiming) -> Iterator[str]:
     shown = f"{baseline} against itself (A/A) measures {ratio.estimate:.4f} {bounds}"
     if not ratio.low <= 1 <= ratio.high:
         yield f"{shown}, and 1 isn't in there"
-    if ratio.half_width > WIDEST:
-        yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
 
 
 def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
