@@ -210,8 +210,15 @@ def _make_ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _make_infinite(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Infinities at random places, and one item of the first dimension all minus infinity: a maximum over nothing else
+    shows what it starts from."""
     _sprinkle(value, generator, math.inf)
-    return _sprinkle(value, generator, -math.inf)
+    _sprinkle(value, generator, -math.inf)
+    axis = next((axis for axis, size in enumerate(value.shape) if size > 1), None)
+    if axis is not None:
+        place = torch.randint(value.shape[axis], (), generator=generator, device=value.device)
+        value.select(axis, int(place)).fill_(-math.inf)
+    return value
 
 
 def _make_nan(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
