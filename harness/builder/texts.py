@@ -22,7 +22,8 @@ from harness.builder.workers import Workers
 from harness.errors import Interrupted
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.wire.layout import READ_ONLY_FILES, extensions_folder
+from harness.sandbox.wire.layout import extensions_folder
+from harness.sandbox.wire.means import READ_ONLY_FILES
 from harness.sandbox.wire.messages import BuildText, CompilersDescribed, DescribeCompilers, ExtensionReport, TextBuilt
 
 _POLL_S = 0.05

@@ -18,6 +18,7 @@ from harness.cli.options import (
     ConfigName,
     ProblemPatterns,
     QuietFlag,
+    RequireConfinement,
     ResultsFolder,
     SeedOption,
     SolutionPatterns,
@@ -31,7 +32,7 @@ from harness.errors import JournalError, UsageError
 if TYPE_CHECKING:
     from harness.cli.progress import Progress
     from harness.gate import Opener
-    from harness.model.config import Config
+    from harness.model.config import Config, ConfinementLevel
     from harness.model.environment import Environment
     from harness.model.evaluation import Evaluation
     from harness.model.gate import GateReport
@@ -151,6 +152,7 @@ def gate(
             "--sanitize/--no-sanitize", help="Simulator: look at every access.  [default: yes]", show_default=False
         ),
     ] = None,
+    require_confinement: RequireConfinement = None,
     results: ResultsFolder = None,
     quiet: QuietFlag = False,
     *,
@@ -182,7 +184,8 @@ def gate(
     )
     workspace = find_workspace(Path.cwd())
     kept = results or workspace.results
-    report = decide(workspace, request, _opener(backend, workspace.root, kept, seed, sanitize, quiet))
+    opener = _opener(backend, workspace.root, kept, seed, sanitize, require_confinement, quiet)
+    report = decide(workspace, request, opener)
     outputs.deliver(report, token)
     raise typer.Exit(exit_codes.of_gate(report))
 
@@ -193,6 +196,7 @@ def _opener(
     results: Path,
     seed: int | None,
     sanitize: bool | None,
+    least: ConfinementLevel | None,
     quiet: bool,
 ) -> Opener:
     """Open a session on this machine, with progress on stderr."""
@@ -207,6 +211,7 @@ def _opener(
             here = config.sanitized(environment_of(backend, root).backend == "sim")
         else:
             here = replace(config, correctness=replace(config.correctness, sanitize=bool(sanitize)))
+        here = here.confined(least)
         with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
             yield _InSession(session, progress)
 

@@ -100,6 +100,10 @@ EvaluationId = Annotated[
         autocompletion=completion.evaluations,
     ),
 ]
+RequireConfinement = Annotated[
+    Literal["none", "files", "full"] | None,
+    typer.Option(help="Load no solution that is confined less (SECURITY.md).", show_default=False),
+]
 RunName = Annotated[
     str | None,
     typer.Option("--run", metavar="NAME", help="A folder name under results/.", autocompletion=completion.runs),
@@ -123,12 +127,13 @@ class JudgingOptions:
         ),
     ] = True
     sanitize: SanitizeFlag = False
+    require_confinement: RequireConfinement = None
     results: ResultsFolder = None
     verbose: VerboseFlag = False
 
     def settings(self, workspace: Workspace) -> Config:
         """The config that is named, with these options on top. Raises: UsageError, InvalidFile."""
-        config = workspace.config(self.config).sanitized(self.sanitize)
+        config = workspace.config(self.config).sanitized(self.sanitize).confined(self.require_confinement)
         return config if self.nvcc else config.without_nvcc()
 
 

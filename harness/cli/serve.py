@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import BackendOption, ConfigName, ResultsFolder
+from harness.cli.options import BackendOption, ConfigName, RequireConfinement, ResultsFolder
 from harness.cli.printing import say
 from harness.cli.signals import end_politely
 from harness.errors import MachineError, UsageError
@@ -27,6 +27,7 @@ def serve(
     ] = None,
     backend: BackendOption = "auto",
     config: ConfigName = None,
+    require_confinement: RequireConfinement = None,
     results: ResultsFolder = None,
     queue: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The queue's file. Default: queue.sqlite in results.")
@@ -63,7 +64,7 @@ def serve(
     folder = (results or workspace.results).absolute()
     with (
         JobQueue((queue or folder / "queue.sqlite").absolute(), most_queued) as jobs,
-        Judge(jobs, workspace.root, folder, backend, config, keep_days) as judge,
+        Judge(jobs, workspace.root, folder, backend, config, keep_days, require_confinement) as judge,
         _listening(host, port) as door,
     ):
         app = create_app(jobs, judge, workspace.root, access, Limits(most_mib * 2**20))

@@ -94,6 +94,9 @@ class TimingConfig:
         return self.lock_sm_mhz if self.enabled else None
 
 
+ConfinementLevel = Literal["none", "files", "full"]
+
+
 @dataclass(frozen=True, config=SETTINGS)
 class LimitsConfig:
     """Limits after which a worker's process group is ended, and the number of builds that run at once."""
@@ -108,6 +111,8 @@ class LimitsConfig:
     """The number of builds at once. null is half the cores, two at least."""
     worker_memory_gib: Positive | None = None
     """Resident memory of one worker on the host. null is 80 % of what is available at its start."""
+    confinement: ConfinementLevel = "none"
+    """The least level of a worker's confinement at which a solution is loaded: none, files or full (SECURITY.md)."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
 
@@ -136,7 +141,7 @@ class NvccConfig:
 _YOUNG = {
     "correctness": ("sanitize", "fragile", "min_own_share"),
     "timing": ("control", "metrics", "processes", "precision", "lock_sm_mhz"),
-    "limits": ("pass_environment",),
+    "limits": ("pass_environment", "confinement"),
 }
 """Keys that came after the first journals."""
 
@@ -176,6 +181,10 @@ class Config:
     def sanitized(self, is_wanted: bool) -> Config:
         """Return the same config for the simulator's checked build; False changes nothing."""
         return replace(self, correctness=replace(self.correctness, sanitize=True)) if is_wanted else self
+
+    def confined(self, least: ConfinementLevel | None) -> Config:
+        """Return the same config with another `limits.confinement`; None changes nothing."""
+        return self if least is None else replace(self, limits=replace(self.limits, confinement=least))
 
     def with_own_share(self, least: float | None) -> Config:
         """Return the same config with another `min_own_share`; None changes nothing."""

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from harness.model.build import CompiledBaseline, ExtensionBuild
 from harness.model.ceilings import Ceilings, RateSource
 from harness.model.check import Check, DerivedTolerance, Evidence
-from harness.model.config import Config
+from harness.model.config import Config, ConfinementLevel
 from harness.model.environment import Environment
 from harness.model.record import RECORD
 from harness.model.timing import Timing, missed_precision
@@ -158,6 +158,8 @@ class Evaluation:
     trace: Trace | None = None
     """The kernels that ran; None where no turn was traced."""
     protections: tuple[str, ...] = ()
+    confinement: ConfinementLevel | None = None
+    """The level that these amount to; None where nothing of the solution's ran, and in older records."""
     """Means that confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
     remarks: tuple[str, ...] = ()
     fragile: tuple[Check, ...] = ()

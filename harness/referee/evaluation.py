@@ -134,6 +134,7 @@ def _recorded(
         speed_of_light=light,
         trace=found.trace,
         protections=found.protections,
+        confinement=found.confinement,
         remarks=tuple(dict.fromkeys(found.remarks)),
         stages_s=found.stages_s,
     )
@@ -295,7 +296,7 @@ class _Judging:
         """Load the solution. `is_seen`: a baseline shows whether tracing works there, which takes time to try."""
         job, limits = self.job, self.job.config.limits
         path = bring(worker, job.solution.folder, job.solution_ref.sha256, self.built.compilers)
-        self.found.protections = worker.protections
+        self.found.protections, self.found.confinement = worker.protections, worker.confinement
         if self.workers.host.name == "cuda" and not is_seen:
             worker.try_trace(limits.load_s)
         load_arm(worker, path, "ModelNew", limits, compilers=self.built.compilers)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from harness.model.build import CompiledBaseline
 from harness.model.ceilings import Ceilings
 from harness.model.check import Check, DerivedTolerance
+from harness.model.config import ConfinementLevel
 from harness.model.evaluation import WeightsSource, Work
 from harness.model.timing import Timing
 from harness.model.trace import Trace
@@ -30,6 +31,7 @@ class Found:
     ceilings: Ceilings | None = None
     trace: Trace | None = None
     protections: tuple[str, ...] = ()
+    confinement: ConfinementLevel | None = None
     case: str | None = None
     """The one that is being judged or timed."""
 

@@ -142,7 +142,8 @@ def surroundings(evaluation: Evaluation) -> Iterator[Section]:
     """The environment, the protections and remarks."""
     yield Section("environment", [environment_facts(evaluation.environment)])
     if evaluation.protections:
-        yield Section("protections", [Line(", ".join(evaluation.protections))])
+        level = f"level {evaluation.confinement}: " if evaluation.confinement else ""
+        yield Section("confinement", [Line(level + ", ".join(evaluation.protections))])
     if evaluation.remarks:
         yield Section("remarks", [Prose(remark) for remark in evaluation.remarks])
 

@@ -76,8 +76,8 @@ def open_session(
     and one in all for the simulator. `servers`: what start_early() has started; the session ends them. `keeps_source`:
     whether the journal gets the solutions' texts.
 
-    Raises: MachineError; UsageError for a clock that the GPU doesn't have; JournalError where `results` can't be
-    written.
+    Raises: MachineError, also where workers are confined less than is wanted; UsageError for a clock that the GPU
+    doesn't have; JournalError where `results` can't be written.
     """
     run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     journal = Journal(results, run, keeps_source)
@@ -92,8 +92,10 @@ def open_session(
         cache,
         config.limits.worker_memory_gib,
         servers=servers or ForkServers(),
-        surroundings=surroundings_of(workspace, results, config.limits.pass_environment),
+        surroundings=surroundings_of(workspace, results, config.limits.pass_environment, config.limits.confinement),
     )
+    if config.limits.confinement != "none":
+        _require_confinement(workers)
     return Session(
         run=run,
         workers=workers,
@@ -105,6 +107,16 @@ def open_session(
         if host.name == "cuda"
         else _sim_lanes(workers, environment, lanes, config.correctness.sanitize),
     )
+
+
+def _require_confinement(workers: Workers) -> None:
+    """Raises: MachineError where workers are confined less here than the config wants."""
+    try:
+        with workers.start(for_build=True) as worker:
+            worker.await_start()
+    except BaseException:
+        workers.close()
+        raise
 
 
 def _require_clock(mhz: int, cache: Path) -> None:

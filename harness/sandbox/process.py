@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import secrets
 import signal
 import subprocess
@@ -29,6 +31,7 @@ from harness.sandbox.wire.exchange import READY
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.frames import PeerClosed
 from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.wire.means import LEVELS, Level, level_of
 from harness.sandbox.wire.messages import (
     Done,
     Raised,
@@ -41,6 +44,8 @@ from harness.sandbox.wire.messages import (
     WarmUp,
 )
 
+_LOG = logging.getLogger("harness")
+_REMEDY = "'harness doctor' says what is missing and how to get it"
 _MEMORY_SHARE = 0.8
 _ENDING_S = 30
 """The time limit for a process that has hung up to be gone: freeing much memory takes its time."""
@@ -166,11 +171,25 @@ class WorkerProcess:
                     raise MachineError("a worker didn't start: it sent something else first")
                 if isinstance(reply, Ready):
                     self.protections = reply.protections
+                    self._require_confinement()
         except (PeerClosed, TimeoutError, WrongAnswer, SolutionFailed) as error:
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
         self._is_ready = True
+
+    @property
+    def confinement(self) -> Level | None:
+        """The level of its confinement; None until it has answered."""
+        return level_of(self.protections) if self.protections else None
+
+    def _require_confinement(self) -> None:
+        """Raises: MachineError where it is confined less than was asked for."""
+        found, least = level_of(self.protections), self._launch.least
+        if LEVELS.index(found) < LEVELS.index(least):
+            raise MachineError(f"workers are confined at level '{found}' here, and '{least}' is required: {_REMEDY}")
+        if found != LEVELS[-1] and self._launch.for_build:  # a run's first workers, in its own process
+            _say_once(found)
 
     def try_trace(self, timeout_s: float) -> None:
         """Make `can_trace` known. No code of a solution has run before, so what goes wrong is the machine's.
@@ -313,6 +332,12 @@ class WorkerProcess:
         return SolutionFailed(
             Verdict.CRASHED, f"the process {ending} during {type(request).__name__}", self.output or None
         )
+
+
+@functools.cache
+def _say_once(level: Level) -> None:
+    what = {"none": "aren't confined: they can read and write what you can", "files": "are confined only in part"}
+    _LOG.warning("harness: solutions %s; %s", what[level], _REMEDY)
 
 
 def _signal_name(number: int) -> str:

@@ -22,6 +22,7 @@ from harness.sandbox.family import Family, Leftovers
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.fork_server import ForkServers, Kind, WorkerOutput
 from harness.sandbox.variables import of_own_folder, scrubbed
+from harness.sandbox.wire.means import Level
 from harness.sandbox.wire.sandbox import NO_MARK, Sandbox
 
 _REAPING_S = 1
@@ -36,6 +37,8 @@ class Launch:
     cache: Path
     for_build: bool = False
     builds_texts: bool = False
+    least: Level = "none"
+    """The least level of confinement at which a solution is loaded."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +46,20 @@ class Surroundings:
     """The part of the machine that a worker may not read, and the part of the environment that it gets besides
     compilers' variables.
 
-    `hidden` are folders; the cache and the temporary folder come on top. `passed` are names of variables.
+    `hidden` are folders; the cache and the temporary folder come on top. `passed` are names of variables. `least`: the
+    least level of confinement that will do.
     """
 
     hidden: tuple[Path, ...] = ()
     passed: tuple[str, ...] = ()
+    least: Level = "none"
 
 
-def surroundings_of(workspace: Path, results: Path, passed: Sequence[str]) -> Surroundings:
+def surroundings_of(workspace: Path, results: Path, passed: Sequence[str], least: Level = "none") -> Surroundings:
     """Return those of a run in a workspace: others' solutions, problems with their cases, and what was found so far are
     hidden."""
     _make(results)
-    return Surroundings((*(workspace / name for name in _OF_WORKSPACE), results), tuple(passed))
+    return Surroundings((*(workspace / name for name in _OF_WORKSPACE), results), tuple(passed), least)
 
 
 def make_launch(
@@ -72,7 +77,7 @@ def make_launch(
     places = {os.path.abspath(path) for path in named}
     variables = tuple(sorted(environment.items()))
     sandbox = Sandbox(tempfile.gettempdir(), tuple(sorted(places)), os.path.expanduser("~"), os.getpid())
-    return Launch(Kind(backend, tuple(arguments), variables, sandbox), cache, for_build)
+    return Launch(Kind(backend, tuple(arguments), variables, sandbox), cache, for_build, least=surroundings.least)
 
 
 def _make(folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.api.evaluator import Backend, Evaluator
 from harness.errors import HarnessError, Interrupted
+from harness.model.config import ConfinementLevel
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.serve.queue import BegunJob, JobQueue
@@ -19,6 +20,7 @@ from harness.store.index import open_index
 from harness.store.journal import Journal
 from harness.store.line import from_line, to_line
 from harness.workspace.selection import Task
+from harness.workspace.workspace import Workspace
 
 _LOG = logging.getLogger("harness.serve")
 _PERIOD_S = 0.2
@@ -59,18 +61,20 @@ class Judge:
         backend: Backend = "auto",
         config: str | None = None,
         keep_days: float = 30.0,
+        least: ConfinementLevel | None = None,
     ) -> None:
-        """`config` is that of jobs that name none. Jobs that have ended leave the queue after `keep_days`. Raises:
-        JournalError where `results` can't be written."""
+        """`config` is that of jobs that name none. Jobs that have ended leave the queue after `keep_days`. `least`: the
+        confinement that all configs want at least. Raises: JournalError where `results` can't be written."""
         self._queue = queue
         self._workspace = workspace
         self._results = results
         self._backend: Backend = backend
         self._own_config = config
+        self._least = least
         self._keep_s = keep_days * 24 * 3600
         self._prune_at = 0.0
         self.doing: dict[str, str] = {}
-        """What is done with the jobs that are under way."""
+        """The step that each job under way is at."""
         self._stop = threading.Event()
         self._woken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
@@ -135,7 +139,8 @@ class Judge:
 
     def _opened(self, config: str) -> Evaluator:
         self._config = config
-        return Evaluator(backend=self._backend, config=config or self._own_config, workspace=self._workspace)
+        settings = Workspace(self._workspace).config(config or self._own_config).confined(self._least)
+        return Evaluator(backend=self._backend, config=settings, workspace=self._workspace)
 
     def _close(self) -> None:
         evaluator, self._evaluator = self._evaluator, None

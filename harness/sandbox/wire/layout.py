@@ -13,8 +13,6 @@ MANIFEST = "manifest.json"
 """The file that says the name of a built extension's library, and how to import it."""
 NVCC_CALL = ".nvcc-call.json"
 """The end of the name of what the simulator's nvcc writes of a call beside what it compiles: a messages.NvccCall."""
-READ_ONLY_FILES = "read-only files"
-"""The name of a protection: a worker writes to its own scratch alone, and no other worker writes there."""
 WORKER_PLACE = "/harness-worker"
 """The stand-in for a worker's folder in what is kept of its calls."""
 

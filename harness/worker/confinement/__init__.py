@@ -15,7 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.sandbox.wire.layout import READ_ONLY_FILES, files_folder, scratch_folder
+from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.wire.means import (
+    BUBBLEWRAP,
+    DROPPED_RIGHTS,
+    FILTERED_CALLS,
+    LIMITS,
+    NO_NETWORK,
+    OWN_USER,
+    READ_ONLY_FILES,
+    SCOPED_SIGNALS,
+)
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import landlock
 from harness.worker.confinement.bubblewrap import Bubblewrap
@@ -24,13 +34,6 @@ from harness.worker.confinement.own_user import become_own_user, drop_rights
 from harness.worker.confinement.readable import hidden_places, listed_places, needed_places, readable_places
 from harness.worker.confinement.system_calls import filter_calls
 
-OWN_USER = "own user"
-DROPPED_RIGHTS = "dropped rights"
-BUBBLEWRAP = "bubblewrap"
-SCOPED_SIGNALS = "scoped signals"
-FILTERED_CALLS = "filtered system calls"
-NO_NETWORK = "no network"
-LIMITS = "resource limits"
 _SIGNAL_ABI = 6
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _GPUS = ("/dev/nvidia*", "/dev/nvhost*", "/dev/nvmap", "/dev/dxg")

@@ -1,0 +1,28 @@
+"""The names of the means that confine a worker, and how far they do together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+READ_ONLY_FILES = "read-only files"
+"""A worker writes to its own scratch alone, and no other worker writes there."""
+OWN_USER = "own user"
+DROPPED_RIGHTS = "dropped rights"
+BUBBLEWRAP = "bubblewrap"
+SCOPED_SIGNALS = "scoped signals"
+FILTERED_CALLS = "filtered system calls"
+NO_NETWORK = "no network"
+LIMITS = "resource limits"
+
+Level = Literal["none", "files", "full"]
+LEVELS: tuple[Level, ...] = ("none", "files", "full")
+"""Each keeps more from a solution than those before (SECURITY.md)."""
+
+
+def level_of(means: Collection[str]) -> Level:
+    """The level that these means amount to."""
+    if READ_ONLY_FILES not in means:
+        return "files" if BUBBLEWRAP in means else "none"
+    is_apart = OWN_USER in means or SCOPED_SIGNALS in means
+    return "full" if is_apart and {FILTERED_CALLS, NO_NETWORK} <= set(means) else "files"
