@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InvalidFile
+from harness.plain_file import read_text
 
 SETTINGS_FILE = "harness.yaml"
 
@@ -57,7 +58,7 @@ def _tool_table(path: Path) -> dict[str, Any] | None:
     """Return [tool.harness] of a pyproject.toml; a file that doesn't mention it isn't parsed, so its faults aren't
     ours."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{path}: can't be read: {error}") from None
     if "harness" not in text:
@@ -68,7 +69,7 @@ def _tool_table(path: Path) -> dict[str, Any] | None:
         import tomli as tomllib
     try:
         tool = tomllib.loads(text).get("tool", {})
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidFile(f"{path}: not valid TOML: {error}") from None
     table = tool.get("harness") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
