@@ -1,4 +1,4 @@
-"""Whether files that strangers wrote can hang harness or end it with a traceback: python benchmarks/fuzz_files.py.
+"""A search for files that hang harness or end it with a traceback: python benchmarks/fuzz_files.py [--seconds S].
 
 Changes real files and lines at random (cuts, copies, splices, hostile pieces up to 60,000 times), makes folders of
 pipes, links and files, and hands each to what reads such things. An input may be refused, by the error meant for it.
@@ -38,7 +38,7 @@ from harness.workspace.yaml_file import parse_yaml  # noqa: E402
 from tests.examples import measured, passed  # noqa: E402
 
 SLOW_S, HANG_S = 1.0, 20
-PIECES = (
+PIECES = (  # noqa: SIM905
     "[¦]¦{¦}¦- ¦? ¦: ¦, ¦&a ¦*a¦[*a,*a]¦<<: *a\n¦!!int ¦!!binary ¦!x ¦|\n ¦1:¦9¦0x¦1e9¦.inf¦-¦2001-13-01 ¦~¦"
     'null¦\n¦\r¦  ¦\t¦#¦---\n¦%YAML 9\n¦"¦\'¦\\¦\\ud800¦\ufeff¦\x00¦\x85¦\udcff¦\U0001f600¦k: 1\n¦{"a":¦'
     '"k":1,¦(¦lambda:'
@@ -244,7 +244,7 @@ READERS: dict[str, Reader] = {
         UsageError,
     ),
 }
-"""By name: what makes an input, what reads it, and the error that refuses it."""
+"""The readers by name: what makes an input, what reads it, and the error that refuses it."""
 
 
 def table(totals: dict[str, Tally]) -> str:

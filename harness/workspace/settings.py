@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InvalidFile
-from harness.plain_file import read_text
 
 SETTINGS_FILE = "harness.yaml"
 _MOST, _LONGEST_LINE = 2**18, 10_000
@@ -59,6 +58,8 @@ def _root(start: Path) -> Path:
 def _tool_table(path: Path) -> dict[str, Any] | None:
     """Return [tool.harness] of a pyproject.toml; a file that doesn't mention it isn't parsed, so its faults aren't
     ours."""
+    from harness.plain_file import read_text
+
     try:
         text = read_text(path, _MOST)
     except (OSError, UnicodeDecodeError) as error:
