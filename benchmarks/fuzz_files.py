@@ -52,7 +52,7 @@ LINES = [to_line(evaluation) for evaluation in (passed(), passed(timing=measured
 
 @dataclass
 class Tally:
-    """What a reader made of its inputs. `failures` are kept inputs, each with what happened."""
+    """The outcome of a reader's inputs. `failures` are kept inputs, each with what happened."""
 
     inputs: int = 0
     refused: int = 0
@@ -212,7 +212,7 @@ def _settings(text: str, root: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(text.encode(errors="surrogateescape" if "\udcff" in text else "surrogatepass"))
+    path.write_bytes(text.encode(errors="surrogateescape"))
 
 
 def _line(text: str, root: Path) -> None:
