@@ -9,6 +9,8 @@ HarnessError
 
 from __future__ import annotations
 
+_LONGEST_MESSAGE = 2000
+
 
 class HarnessError(Exception):
     """Base of everything that the harness raises on purpose."""
@@ -22,8 +24,8 @@ class InvalidFile(UsageError):
     """A file of the workspace breaks its rules: `faults` has all that is wrong with it, the message the first."""
 
     def __init__(self, message: str, *others: str) -> None:
-        super().__init__(message)
-        self.faults = (message, *others)
+        self.faults = tuple(map(bounded, (message, *others)))
+        super().__init__(self.faults[0])
 
 
 class MachineError(HarnessError):
@@ -36,3 +38,9 @@ class JournalError(HarnessError):
 
 class Interrupted(Exception):
     """The run was told to stop. No error of anyone's."""
+
+
+def bounded(message: str) -> str:
+    """Leave out the middle of a message that quotes something long."""
+    half = _LONGEST_MESSAGE // 2
+    return message if len(message) <= 2 * half else f"{message[:half]} […] {message[-half:]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,14 @@ def script(name: str) -> ModuleType:
 @pytest.fixture(scope="module")
 def run_times() -> Any:
     return script("run_times")
+
+
+@pytest.mark.heavy
+def test_strange_files_neither_hang_the_harness_nor_end_it_with_a_traceback() -> None:
+    fuzz_files = script("fuzz_files")
+    found = fuzz_files.fuzz(seed=random.randrange(2**32), inputs=1_000_000, seconds=20)
+    assert [failure for tally in found.values() for failure in tally.failures] == []
+    assert all(tally.refused < tally.inputs for tally in found.values())
 
 
 @pytest.fixture(scope="module")

@@ -22,27 +22,31 @@ ALLOWED = {
     "suggest": set(),
     "complaints": {"suggest"},
     "errors": set(),
+    "plain_file": set(),
     "python_text": set(),
     "face": set(),
     "__main__": {"cli", "run"},  # run: where compiled modules are kept, before torch is imported
     "model": set(),
-    "store": {"model", "complaints", "errors", "suggest"},
-    "workspace": {"model", "complaints", "errors", "suggest", "python_text"},
+    "store": {"model", "complaints", "errors", "plain_file", "suggest"},
+    "workspace": {"model", "complaints", "errors", "plain_file", "suggest", "python_text"},
     "cudasim": {"face", "python_text"},
     "wire": {"model"},  # arms alone, see below: the names of metrics
     "devices": {"face", "wire", "model", "cudasim", "errors"},
     "sandbox": {"wire", "model", "errors"},
     "worker": {"wire", "devices"},
-    "builder": {"sandbox", "wire", "devices", "workspace", "model", "errors"},
+    "builder": {"sandbox", "wire", "devices", "workspace", "model", "errors", "plain_file"},
     "referee": {"builder", "sandbox", "wire", "devices", "workspace", "model", "errors"},
-    "run": {"referee", "builder", "sandbox", "wire", "devices", "workspace", "store", "model", "errors"},
+    "run": {
+        *{"referee", "builder", "sandbox", "wire", "devices"},
+        *{"workspace", "store", "model", "errors", "plain_file"},
+    },
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
-    "gate": {"face", "workspace", "store", "model", "complaints", "errors", "suggest"},
+    "gate": {"face", "workspace", "store", "model", "complaints", "errors", "plain_file", "suggest"},
     # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
     "tools": {
         "face",
         *{"run", "referee", "builder", "sandbox", "wire", "worker", "devices"},
-        *{"workspace", "model", "errors"},
+        *{"workspace", "model", "errors", "plain_file"},
     },
     "reports": {"face", "store", "model", "errors"},
     # What a session takes and gives, and what a caller may name instead.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName
 from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
+from harness.plain_file import open_plain
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess
 from harness.sandbox.wire.codec import encode_value
@@ -213,11 +213,7 @@ def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:
 def read_beginning(path: Path) -> str:
     """The beginning of a text. A worker wrote it: it may be a pipe, a link to anywhere, or endless."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open_plain(path, follows_link=False) as file:
+            return file.read(_LOG_BYTES).decode(errors="replace")
     except OSError:
         return ""
-    try:
-        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return os.pread(descriptor, _LOG_BYTES, 0).decode(errors="replace") if is_file else ""
-    finally:
-        os.close(descriptor)

@@ -15,12 +15,12 @@ import os
 import re
 import secrets
 import shutil
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
 from harness.builder.compiler_log import is_refusal
+from harness.plain_file import open_plain, parse_json, read_plain, read_text
 from harness.sandbox.folder import show_text, write_file
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.codec import decode, encode
@@ -42,8 +42,8 @@ _LOG_BYTES = 16 * 2**20
 _MOST = 256
 """Extensions of one solution that are kept, and texts."""
 SHARED = "shared"
-_NO_BUILD = (OSError, ValueError, KeyError, TypeError, RecursionError)
-"""Errors that a folder unlike ours may bring about; RecursionError: JSON that is nested deep."""
+_NO_BUILD = (OSError, ValueError, KeyError, TypeError)
+"""Errors that a folder unlike ours may bring about."""
 
 
 def supply(worker: WorkerProcess) -> None:
@@ -134,7 +134,7 @@ def texts_of(kept: Path) -> tuple[ExtensionText, ...]:
     found = []
     for path in sorted((kept / "texts").glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
-            found.append(decode(ExtensionText, json.loads(path.read_text(encoding="utf-8"))))
+            found.append(decode(ExtensionText, parse_json(read_text(path))))
     return tuple(found)
 
 
@@ -157,7 +157,7 @@ def keep_text(path: Path, text: str) -> None:
 
 def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
     """Keep one build. Raises: OSError, ValueError where the build isn't as ours are."""
-    manifest = json.loads(_read(folder, MANIFEST, _MANIFEST_BYTES))
+    manifest = parse_json(_read(folder, MANIFEST, _MANIFEST_BYTES))
     files: dict[str, bytes] = {}
     if "refused" in manifest:
         with _open_folder("logs", root) as logs:
@@ -169,7 +169,7 @@ def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
         library, is_module = manifest["library"], manifest["is_python_module"]
         if not (isinstance(library, str) and _LIBRARY.fullmatch(library) and isinstance(is_module, bool)):
             raise ValueError(f"no library's name: {library!r}")
-        files[library] = _read(folder, library, _LIBRARY_BYTES)
+        files[library] = read_plain(library, _LIBRARY_BYTES, folder, follows_link=False)
         manifest = {"library": library, "is_python_module": is_module}
     kept.mkdir(parents=True, exist_ok=True)
     part = kept / f".{secrets.token_hex(8)}.part"
@@ -194,10 +194,6 @@ def _open_folder(path: Path | str, above: int | None = None) -> Iterator[int]:
 
 
 def _read(folder: int, name: str, most: int) -> bytes:
-    """Read a file, but for a long log's end. Raises: OSError where it is no plain file or a library is too long."""
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode) or (facts.st_size > most and name.endswith(".so")):
-            raise OSError(f"{name} is no file of a build")
+    """Read the beginning of a file. Raises: OSError where it is no plain one."""
+    with open_plain(name, folder, follows_link=False) as file:
         return file.read(most)

@@ -24,6 +24,7 @@ from harness.devices import Nvcc
 from harness.errors import HarnessError
 from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
 from harness.model.config import NvccConfig
+from harness.plain_file import parse_json, read_text
 from harness.sandbox.folder import show_text
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, WorkerProcess
@@ -87,7 +88,7 @@ class _Question:
         if self._kept_at is None:
             return None
         try:
-            runs = decode(CompiledForGpu, json.loads(self._kept_at.read_text())).runs
+            runs = decode(CompiledForGpu, parse_json(read_text(self._kept_at))).runs
         except (OSError, ValueError):
             return None
         return self.opinion(runs, was_cached=True)
@@ -99,10 +100,7 @@ class _Question:
 
     def calls(self, folder: Path) -> tuple[NvccCall, ...]:
         """Return the calls for a worker in `folder`. Raises: ValueError where a worker wrote what is no call."""
-        try:
-            calls = json.loads(self.text)
-        except RecursionError:
-            raise ValueError("nested too deep") from None
+        calls = parse_json(self.text)
         if not isinstance(calls, list):
             raise ValueError("no list")
         if len(calls) > _MOST_CALLS:

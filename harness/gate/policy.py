@@ -75,7 +75,7 @@ def load_policy(named: str | None, workspace: Path) -> Policy:
     """
     if named is None:
         path = workspace / POLICY_FILE
-        return read_yaml(Policy, path) if path.is_file() else Policy()
+        return read_yaml(Policy, path) if path.exists() else Policy()
     kind, _, ref = named.partition(":")
     if kind == "git":
         return parse_yaml(Policy, file_at(workspace, ref, POLICY_FILE), f"{ref}:{POLICY_FILE}")

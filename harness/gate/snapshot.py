@@ -20,10 +20,14 @@ from harness.model.evaluation import Evaluation
 from harness.model.gate import Accepted, AcceptedTimes, device_of
 from harness.model.record import as_json
 from harness.model.verdict import Verdict
+from harness.plain_file import read_text
 from harness.workspace.selection import fits
 from harness.workspace.workspace import Workspace
 
 SNAPSHOT_FILE = "snapshot.jsonl"
+
+_MOST, _LONGEST_LINE = 2**28, 2**20
+"""The most bytes of a snapshot, and characters of a line."""
 
 _ENTRY = TypeAdapter(Accepted)
 
@@ -68,7 +72,7 @@ def open_snapshot(named: str | None, workspace: Path, results: Path) -> Snapshot
     """
     if named is None:
         path = workspace / SNAPSHOT_FILE
-        return Snapshot(SNAPSHOT_FILE, parse(path.read_text("utf-8"), SNAPSHOT_FILE)) if path.is_file() else None
+        return Snapshot(SNAPSHOT_FILE, parse(_text(path), SNAPSHOT_FILE)) if path.exists() else None
     kind, _, rest = named.partition(":")
     if kind == "git":
         return Snapshot(named, parse(file_at(workspace, rest, SNAPSHOT_FILE), f"{rest}:{SNAPSHOT_FILE}"))
@@ -79,7 +83,14 @@ def open_snapshot(named: str | None, workspace: Path, results: Path) -> Snapshot
     path = Path(named)
     if not path.is_file():
         raise UsageError(f"--snapshot {named}: no such file; make one with 'harness snapshot accept'")
-    return Snapshot(named, parse(path.read_text("utf-8", errors="replace"), named))
+    return Snapshot(named, parse(_text(path), named))
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, _MOST, errors="replace")
+    except OSError as error:
+        raise InvalidFile(f"{path}: can't be read: {error.strerror}") from None
 
 
 def parse(text: str, source: str) -> tuple[Accepted, ...]:
@@ -88,6 +99,8 @@ def parse(text: str, source: str) -> tuple[Accepted, ...]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(("<<<<<<<", "=======", ">>>>>>>")):
             raise InvalidFile(f"{source}:{number}: git left a conflict here; keep one side, or accept again")
+        if len(line) > _LONGEST_LINE:
+            raise InvalidFile(f"{source}:{number}: {len(line)} characters; restore it, or accept again")
         if line.strip():
             try:
                 entries.append(_ENTRY.validate_json(line))
@@ -153,7 +166,7 @@ def accept_run(
     ]:
         raise UsageError("nothing was accepted, because of\n  " + "\n  ".join(refused))
     path = output or workspace.root / SNAPSHOT_FILE
-    old = parse(path.read_text("utf-8", errors="replace"), str(path)) if path.is_file() else ()
+    old = parse(_text(path), str(path)) if path.is_file() else ()
     known = {(p, s) for p in workspace.problem_names() for s in workspace.solution_names(p)}
     not_judged = [evaluation for evaluation in evaluations if _needs_gpu(evaluation, workspace)]
     new = [accept(evaluation) for evaluation in evaluations if evaluation not in not_judged]

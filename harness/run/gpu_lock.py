@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import Interrupted, MachineError
+from harness.plain_file import parse_json
 from harness.run.cache import cache_folder
 
 _POLL_S = 0.1
@@ -178,8 +179,8 @@ def _read_note(lock: int) -> str:
     """Return words such as 'pid 4711 since 14:03:22'. Anybody may have written the file: only the forms expected are
     passed on."""
     try:
-        note = json.loads(os.pread(lock, _NOTE_BYTES, 0))
+        note = parse_json(os.pread(lock, _NOTE_BYTES, 0))
         since = datetime.datetime.fromisoformat(note["since"])
         return f"pid {int(note['pid'])} since {since:%H:%M:%S}"
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return "another run"

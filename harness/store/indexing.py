@@ -200,7 +200,7 @@ def _note_progress(
     for line in lines[-1:]:
         query = "SELECT 1 FROM entry WHERE journal = ? AND offset = ?"  # only its newline may be still to come
         is_known = line.is_whole or database.execute(query, (journal.number, line.offset)).fetchone()
-        offset, number = line.offset + (len(line.data) if is_known else 0), line.number + line.is_whole
+        offset, number = line.offset + (line.size if is_known else 0), line.number + line.is_whole
     size, changed_ns = (read.st_size, read.st_mtime_ns) if is_finished else (-1, 0)
     database.execute(
         "UPDATE journal SET size = ?, changed_ns = ?, next_offset = ?, next_line = ? WHERE number = ?",

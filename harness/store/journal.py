@@ -11,10 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from harness.errors import JournalError
 from harness.model.evaluation import Evaluation, without_source
+from harness.plain_file import open_plain
 from harness.store.line import NoRecord, from_line, to_line
+
+LONGEST_LINE = 2**26
+"""The most bytes of a line: more than a record has with all the texts that it keeps."""
 
 
 class Journal:
@@ -109,6 +114,8 @@ class JournalLine:
     number: int
     """The line's number, counted from 1."""
     data: bytes
+    """The line; of one above LONGEST_LINE, which is no record, the beginning."""
+    size: int
 
     @property
     def is_whole(self) -> bool:
@@ -121,7 +128,7 @@ class JournalLine:
 
 
 def journal_files(results: Path) -> list[Path]:
-    """Return every journal below `results`, at any depth, sorted; a file directly in it is none.
+    """Return every journal below `results`, at any depth, sorted; a file directly in it is none, nor is a pipe.
 
     Links to folders are followed, each folder is entered once.
     """
@@ -134,20 +141,22 @@ def journal_files(results: Path) -> list[Path]:
         entered.add(real)
         folders.sort()
         if Path(folder) != results:
-            found += [Path(folder, name) for name in names if name.endswith(".jsonl")]
+            found += [path for name in names if name.endswith(".jsonl") and (path := Path(folder, name)).is_file()]
     return sorted(found)
 
 
 def read_lines(path: Path, offset: int = 0, number: int = 1) -> Iterator[JournalLine]:
     """Yield lines from `offset` on, where line `number` starts; blank ones are left out."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         file.seek(offset)
-        for data in file:
+        while size := len(data := file.readline(LONGEST_LINE)):
+            if size == LONGEST_LINE and not data.endswith(b"\n"):
+                data, size = _beginning(data, file)
             if data.strip():
-                yield JournalLine(offset, number, data)
+                yield JournalLine(offset, number, data, size)
             if not data.endswith(b"\n"):
                 return  # were its writer still at it, its rest would come next and pass for a line
-            offset += len(data)
+            offset += size
             number += 1
 
 
@@ -181,7 +190,7 @@ def scan_files(paths: Iterable[Path]) -> Iterator[Evaluation | JournalProblem]:
 def unreadable(path: Path, line: JournalLine, error: NoRecord) -> JournalProblem:
     """Say what is wrong with a line that is no evaluation."""
     if not line.is_whole:
-        what = f"an unfinished line of {len(line.data)} bytes: its writer was stopped, or is writing now"
+        what = f"an unfinished line of {line.size} bytes: its writer was stopped, or is writing now"
         return JournalProblem(path, line.number, what, "nothing to do: it was never reported as kept", True)
     if str(error).startswith("not JSON"):
         remedy = "if a result is missing, restore the file from a copy; else nothing to do"
@@ -193,6 +202,15 @@ def contradiction(path: Path, line: int, evaluation_id: str) -> JournalProblem:
     """Say what is wrong with a second line for an id that differs from the first."""
     what = f"evaluation {evaluation_id} stands elsewhere with another content, which counts"
     return JournalProblem(path, line, what, "remove the copy that was edited, then 'harness index --rebuild'")
+
+
+def _beginning(data: bytes, file: BinaryIO) -> tuple[bytes, int]:
+    """Read to the end of a line that is too long; return the beginning of it, with its newline, and its length."""
+    size, rest = len(data), data
+    while rest and not rest.endswith(b"\n"):
+        rest = file.readline(LONGEST_LINE)
+        size += len(rest)
+    return data[:100] + rest[-1:], size
 
 
 def _lock(file: io.FileIO) -> bool:

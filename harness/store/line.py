@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import field
 from typing import Any, TypeVar
 
@@ -11,23 +12,32 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from harness.complaints import complaint
+from harness.errors import bounded
 from harness.model.build import CompiledBaseline, ExtensionBuild
 from harness.model.ceilings import Ceilings
 from harness.model.check import Check, DerivedTolerance
 from harness.model.evaluation import SCHEMA, Evaluation, Failure, SolutionRef, Work
 from harness.model.record import as_json, hash_contents, is_prose
 from harness.model.timing import PeakMemory, Row, Timing, Turn
+from harness.plain_file import parse_json
 
 T = TypeVar("T")
 
 _OURS = f'"schema":{SCHEMA}}}'.encode()
 """The end of a line that to_line() has written."""
 
+_ALWAYS_FEW = 2**20
+_MOST_VALUES = 1_000_000
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+
 _OUTLINE = ConfigDict(extra="ignore")
 
 
 class NoRecord(ValueError):
     """A line that holds no evaluation; says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(bounded(why))
 
 
 @dataclass(frozen=True, config=_OUTLINE)
@@ -87,6 +97,8 @@ def outline_from_line(line: str | bytes) -> Outline:
 
 def _read_line(line: str | bytes, record: TypeAdapter[T]) -> T:
     data = line.encode(errors="replace") if isinstance(line, str) else line
+    if len(data) > _ALWAYS_FEW and _TEXT.sub(b"", data).count(b",") > _MOST_VALUES:
+        raise NoRecord(f"above {_MOST_VALUES} values: not a record of harness")  # each may be a fault to pydantic
     if data.rstrip().endswith(_OURS):
         try:
             return record.validate_json(data)
@@ -98,7 +110,7 @@ def _read_line(line: str | bytes, record: TypeAdapter[T]) -> T:
 def _read_carefully(line: bytes, record: TypeAdapter[T]) -> T:
     """Read a line of an older schema, or one that somebody else has written."""
     try:
-        data = _upgraded(json.loads(line.decode(errors="replace")))
+        data = _upgraded(parse_json(line.decode(errors="replace")))
         return record.validate_json(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
     except NoRecord:
         raise

@@ -18,13 +18,14 @@ from harness.errors import InvalidFile, MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
 from harness.model.record import hash_contents
+from harness.plain_file import open_plain, parse_json
 from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.run.cache import cache_folder
 from harness.sandbox.folder import make_folder, remove_folder, write_file
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.start import Surroundings, surroundings_of
 from harness.sandbox.variables import of_own_folder, own_python, scrubbed
-from harness.sandbox.wire.codec import CodecError, decode, encode
+from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.tools.arm_task import REPORT, TRACE, ArmReport, ArmTask, Calls, Reached
@@ -93,8 +94,8 @@ class Bench:
 
     def report(self) -> ArmReport:
         """Return the last process's report on itself, the empty one where it said nothing that can be read."""
-        with contextlib.suppress(OSError, ValueError, RecursionError, CodecError):
-            return decode(ArmReport, json.loads(self._scratch_file(REPORT)))
+        with contextlib.suppress(OSError, ValueError):
+            return decode(ArmReport, parse_json(self._scratch_file(REPORT)))
         return ArmReport()
 
     def require_done(self, ended: Ended, log: Path) -> ArmReport:
@@ -121,8 +122,7 @@ class Bench:
 
     def _scratch_file(self, name: str) -> bytes:
         """A file that a process with a solution in it wrote: no link, no pipe, not endless. Raises: OSError."""
-        descriptor = os.open(scratch_folder(self.folder) / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
+        with open_plain(scratch_folder(self.folder) / name, follows_link=False) as file:
             return file.read(_FILE_BYTES)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from itertools import accumulate
 from typing import Any, Literal
 
 from harness.model.instruments import DeviceTimeline, TimelineRow
+from harness.plain_file import parse_json
 
 _KINDS: dict[str, Literal["kernel", "copy", "fill"]] = {
     "kernel": "kernel",
@@ -41,9 +41,9 @@ class _TraceRow:
 def read_timeline(trace: bytes, calls: int) -> DeviceTimeline:
     """The device's part of a trace over so many calls. Raises: NoTrace."""
     try:
-        events = json.loads(trace)["traceEvents"]
+        events = parse_json(trace)["traceEvents"]
         runs = [_run(event) for event in events if isinstance(event, dict) and event.get("cat") in _KINDS]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise NoTrace(f"no Chrome trace: {type(error).__name__}: {error}") from None
     pauses = _pauses(runs)
     span_ns = max((run.end_ns for run in runs), default=0.0) - min((run.start_ns for run in runs), default=0.0)

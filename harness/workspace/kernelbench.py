@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
 from harness.model.kernelbench import KernelBenchProblem, solution_name
+from harness.plain_file import LONGEST_TEXT, read_plain
 from harness.python_text import parse
 from harness.suggest import did_you_mean
 from harness.workspace.problem import load_problem
@@ -187,7 +188,7 @@ def _put(folder: Path, texts: dict[str, str]) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_plain(path, LONGEST_TEXT).decode("utf-8")
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 from harness.errors import InvalidFile
 from harness.model.check import Tolerance
 from harness.model.record import SETTINGS
+from harness.plain_file import read_text
 from harness.python_text import parse
 from harness.suggest import did_you_mean
 from harness.workspace.constants import Amount, FormulaError, WorkFormulas, module_constants, with_constants
@@ -155,13 +156,13 @@ def load_problem(folder: Path) -> Problem:
 
 def _read_source(path: Path) -> str:
     try:
-        source = path.read_text(encoding="utf-8-sig")
+        source = read_text(path, encoding="utf-8-sig")
         tree = parse(source)
     except FileNotFoundError:
         raise InvalidFile(f"{path} is missing: a problem folder holds problem.py with the reference Model") from None
     except SyntaxError as error:
         raise InvalidFile(f"{path}:{error.lineno}: {error.msg}") from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError, RecursionError, MemoryError) as error:  # the last two: what is nested deep
         raise InvalidFile(f"{path}: can't be read: {error}") from None
     defined = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
     for name in ("Model", "get_inputs", "get_init_inputs"):

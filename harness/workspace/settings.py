@@ -11,6 +11,8 @@ from typing import Any
 from harness.errors import InvalidFile
 
 SETTINGS_FILE = "harness.yaml"
+_MOST, _LONGEST_LINE = 2**18, 10_000
+"""The most bytes of a pyproject.toml, and characters of a line: a key a.a.a… takes the square of its length."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +58,23 @@ def _root(start: Path) -> Path:
 def _tool_table(path: Path) -> dict[str, Any] | None:
     """Return [tool.harness] of a pyproject.toml; a file that doesn't mention it isn't parsed, so its faults aren't
     ours."""
+    from harness.plain_file import read_text
+
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, _MOST)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{path}: can't be read: {error}") from None
     if "harness" not in text:
         return None
+    if max(map(len, text.split("\n"))) > _LONGEST_LINE:
+        raise InvalidFile(f"{path}: a line of more than {_LONGEST_LINE} characters; break it")
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
         tool = tomllib.loads(text).get("tool", {})
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidFile(f"{path}: not valid TOML: {error}") from None
     table = tool.get("harness") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):

@@ -14,11 +14,12 @@ from pydantic.dataclasses import dataclass
 from harness.errors import InvalidFile
 from harness.model.record import SETTINGS
 from harness.model.verdict import Verdict
+from harness.plain_file import read_text
 from harness.workspace.problem import Precision
 from harness.workspace.source_hash import hash_files, hashed_files, is_text, judged_files, refuse_unfit
 from harness.workspace.yaml_file import read_yaml
 
-_LARGEST_TEXT = 256 * 1024
+_LARGEST_TEXT, _TEXTS_IN_ALL = 2**18, 2**23
 _CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]\+?")
 
 
@@ -86,13 +87,16 @@ class Solution:
 
 
 def texts_in(folder: Path) -> dict[str, str]:
-    """A folder's text files by their path in it; those above 256 KiB, those that are no UTF-8 and git's own are left
-    out."""
-    found = {}
+    """A folder's text files by their path in it; those above 256 KiB or beyond 8 MiB in all, those that are no UTF-8
+    and git's own are left out."""
+    found: dict[str, str] = {}
+    left = _TEXTS_IN_ALL
     for name, path in hashed_files(folder).items():
-        if path.stat().st_size <= _LARGEST_TEXT and ".git" not in name.split("/") and is_text(name):
+        size = path.stat().st_size
+        if size <= min(_LARGEST_TEXT, left) and ".git" not in name.split("/") and is_text(name):
             with contextlib.suppress(UnicodeDecodeError):
-                found[name] = path.read_text(encoding="utf-8")
+                found[name] = read_text(path)
+                left -= size
     return found
 
 

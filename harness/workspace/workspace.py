@@ -129,9 +129,9 @@ def _is_plain(name: str) -> bool:
 
 
 def _exists(path: str | Path) -> bool:
-    """Say whether it exists; True where that can't be told."""
+    """Say whether it exists, were it a link that leads nowhere; True where that can't be told."""
     try:
-        os.stat(path)
+        os.lstat(path)
     except PermissionError:
         return True
     except OSError:

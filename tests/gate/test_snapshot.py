@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,18 @@ def test_times_that_give_no_interval_are_refused() -> None:
 
 def test_without_a_name_and_a_file_there_is_none(tmp_path: Path) -> None:
     assert open_snapshot(None, tmp_path, tmp_path / "results") is None
+
+
+def test_a_snapshot_that_is_a_pipe_does_not_pass_for_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "snapshot.jsonl")
+    with pytest.raises(InvalidFile, match="no plain file"):
+        open_snapshot(None, tmp_path, tmp_path)
+
+
+def test_a_snapshot_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "snapshot.jsonl").write_bytes(b"\xff\n")
+    with pytest.raises(InvalidFile, match=r"snapshot\.jsonl:1"):
+        open_snapshot(None, tmp_path, tmp_path)
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:

@@ -288,6 +288,44 @@ def test_linked_folders_are_followed_and_each_is_read_once(tmp_path: Path) -> No
     assert [path.parent for path in journal_files(results)] == [results / "laptop" / "run-1"]
 
 
+def test_a_pipe_and_a_link_to_nowhere_are_no_journals(tmp_path: Path) -> None:
+    path = Journal(tmp_path, "run-1").append(passed())
+    os.mkfifo(path.with_name("pipe.jsonl"))
+    path.with_name("link.jsonl").symlink_to("nowhere")
+    assert journal_files(tmp_path) == [path]
+
+
+@pytest.mark.parametrize(("end", "is_harmless"), [(b"\n", False), (b"", True)])
+def test_a_line_that_no_record_has_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes, is_harmless: bool
+) -> None:
+    path = Journal(tmp_path, "run-1").append_all([passed(id="1"), passed(id="2")])[0]
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b"x" * 500_000 + end + (second if end else b""))
+    monkeypatch.setattr(journal, "LONGEST_LINE", 100_000)
+    lines = list(read_lines(path))
+    assert [line.size for line in lines][:2] == [len(first), 500_000 + len(end)]
+    assert len(lines[1].data) == 100 + len(end)
+    found = list(scan_journals(tmp_path))
+    assert [e.id for e in found if isinstance(e, Evaluation)] == (["1", "2"] if end else ["1"])
+    assert [(e.line, e.is_harmless) for e in found if isinstance(e, JournalProblem)] == [(2, is_harmless)]
+
+
+@pytest.mark.parametrize(
+    "line", [b"[" * 100_000, b'{"schema":3,"id":[' + b"1," * 1_000_001, b'{"x":"' + b'\\"' * 600_000]
+)
+def test_a_line_made_to_cost_much_is_no_record(line: bytes) -> None:
+    with pytest.raises(NoRecord) as caught:
+        from_line(line)
+    assert len(str(caught.value)) < 2_100
+
+
+def test_a_line_of_very_many_faults_has_a_short_complaint() -> None:
+    data = {**json.loads(to_line(passed())), "checks": [1] * 20_000}
+    with pytest.raises(NoRecord, match="20000 faults"):
+        from_line(json.dumps(data))
+
+
 def test_a_file_limit_leaves_no_torn_line(tmp_path: Path, spare: Path) -> None:
     """A real short write: the kernel takes what fits under the limit, then refuses."""
     kept = Journal(tmp_path, "run-1")

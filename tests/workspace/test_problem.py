@@ -163,6 +163,50 @@ def test_an_alias_within_what_it_names_is_named(tmp_path: Path) -> None:
     assert "alias" in complaint(tmp_path, "tags: &a [*a]\n")
 
 
+def bomb(depth: int) -> str:
+    """Aliases that name ten to the power of `depth` texts."""
+    lists = [f"&a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, depth)]
+    return f"tags: [{', '.join(['&a0 [x, x, x, x, x, x, x, x, x, x]', *lists])}]\n"
+
+
+@pytest.mark.parametrize(
+    ("yaml", "words"),
+    [
+        (bomb(8), ["too many values", "line 1", "aliases"]),
+        ("tags: [" + "x," * 20_000 + "]\n", ["too many values", "line 1"]),
+        ("".join(f"key{i}: 1\n" for i in range(40_000)), ["bytes", "shorten"]),
+        ("tags: " + "[" * 60 + "]" * 60, ["deep", "line 1"]),
+        ("title: !!timestamp x\n", ["tag", "line 1"]),
+    ],
+)
+def test_what_would_take_minutes_is_refused_at_once(tmp_path: Path, yaml: str, words: list[str]) -> None:
+    text = complaint(tmp_path, yaml)
+    assert all(word in text for word in [f"{tmp_path}/relu2d/problem.yaml", *words])
+
+
+def test_a_few_aliases_stand_for_what_they_name(tmp_path: Path) -> None:
+    yaml = "title: &a relu\ndescription: *a\ncases:\n  x: &b {constants: {height: 1}}\n  y: {<<: *b, init_inputs: []}\n"
+    problem = load_problem(problem_folder(tmp_path, yaml))
+    assert problem.description == "relu"
+    assert problem.cases["y"] == Case({"height": 1}, ())
+
+
+def test_what_is_too_long_for_a_number_is_a_text(tmp_path: Path) -> None:
+    """PyYAML would multiply 1:1:1… by 60 again and again."""
+    assert load_problem(problem_folder(tmp_path, f"title: {'1:' * 50_000}1")).title.startswith("1:1:")
+
+
+@pytest.mark.parametrize("yaml", ["precision: {0}", "{0}: 1", "title: *{0}", "{0}: 1\n{0}: 1"])
+def test_a_complaint_is_short_however_long_its_cause(tmp_path: Path, yaml: str) -> None:
+    text = complaint(tmp_path, yaml.format("x" * 100_000))
+    assert "problem.yaml" in text
+    assert len(text) < 2_100
+
+
+def test_python_that_is_nested_deep_is_refused(tmp_path: Path) -> None:
+    assert "problem.py" in complaint(tmp_path, source=f"x = {'-' * 200_000}1\n")
+
+
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     assert load_problem(problem_folder(tmp_path, "# nothing yet\n")).precision == "float32"
 

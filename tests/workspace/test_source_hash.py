@@ -122,6 +122,37 @@ def test_what_links_to_itself_or_below_a_file_is_no_file(folder: Path) -> None:
     assert list(hashed_files(folder)) == ["include/tile.cuh", "solution.py"]
 
 
+@pytest.mark.parametrize("target", ["circle", "solution.py/x", "nowhere"])
+def test_a_link_to_nowhere_is_refused(folder: Path, target: str) -> None:
+    (folder / "circle").symlink_to(target)
+    with pytest.raises(InvalidFile, match=r"circle' is a link .*copy"):
+        refuse_unfit(folder)
+
+
+def test_the_lock_of_an_editor_is_let_be(folder: Path) -> None:
+    before = hash_folder(folder)
+    (folder / ".#solution.py").symlink_to("someone@machine.4711:1700000000")
+    refuse_unfit(folder)
+    assert hash_folder(folder) == before
+
+
+def test_a_file_that_no_memory_holds_is_refused(folder: Path) -> None:
+    (folder / "weights").touch()
+    os.truncate(folder / "weights", 2**40)
+    with pytest.raises(InvalidFile, match=r"above .* 1024 MiB"):
+        refuse_unfit(folder)
+
+
+def test_folders_may_be_nested_deeper_than_python_calls(folder: Path) -> None:
+    deep = str(folder)
+    for _ in range(1200):
+        deep += "/d"
+        os.mkdir(deep)
+    refuse_unfit(folder)
+    assert list(hashed_files(folder)) == ["include/tile.cuh", "solution.py"]
+    os.removedirs(deep)  # what clears up after tests calls itself for each
+
+
 def test_the_place_of_the_folder_has_no_part(tmp_path: Path) -> None:
     for name in ("here", "there"):
         (tmp_path / name).mkdir()

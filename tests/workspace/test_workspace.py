@@ -14,7 +14,7 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.suggest import did_you_mean
 from harness.workspace import workspace as workspace_module
-from harness.workspace.selection import select_tasks
+from harness.workspace.selection import find_tasks, select_tasks
 from harness.workspace.solution import SolutionFile
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
 from tests.wording import tells
@@ -86,6 +86,23 @@ def test_a_solution_with_a_link_out_of_its_folder_is_refused(workspace: Workspac
     (workspace.root / "solutions" / "maxpool2d" / "plain" / "key").symlink_to("../../../configs/quick.yaml")
     with pytest.raises(InvalidFile, match="out of plain/"):
         workspace.solutions("maxpool2d", ["plain"])
+
+
+@pytest.mark.parametrize("file", ["solution.py", "solution.yaml", "tile.cuh"])
+def test_a_link_to_itself_stops_its_own_solution_alone(workspace: Workspace, file: str) -> None:
+    folder = workspace.root / "solutions" / "maxpool2d" / "plain"
+    (folder / file).unlink(missing_ok=True)
+    (folder / file).symlink_to(file)
+    tasks, broken = find_tasks(workspace, ["maxpool2d"])
+    assert [task.solution.name for task in tasks] == ["shared_tile"]
+    assert [one.solution for one in broken] == ["plain"]
+    assert file in str(broken[0].error)
+
+
+def test_a_pipe_is_no_solution_yaml(workspace: Workspace) -> None:
+    os.mkfifo(workspace.root / "solutions" / "maxpool2d" / "plain" / "solution.yaml")
+    _, broken = find_tasks(workspace, ["maxpool2d"])
+    assert ["no plain file" in str(one.error) for one in broken] == [True]
 
 
 def test_a_path_is_no_name(workspace: Workspace) -> None:
