@@ -102,7 +102,7 @@ EvaluationId = Annotated[
 ]
 RequireConfinement = Annotated[
     Literal["none", "files", "full"] | None,
-    typer.Option(help="Load no solution that is confined less (SECURITY.md).", show_default=False),
+    typer.Option(metavar="LEVEL", help="Load nothing below: none, files, full.", show_default=False),
 ]
 RunName = Annotated[
     str | None,

@@ -200,7 +200,7 @@ def test_history_of_one_run(harness: Shell, results: Path) -> None:
 
 def test_diff_tells_source_speed_and_environment(harness: Shell, results: Path) -> None:
     out = harness("diff", "aaaaaaaa", "bbbbbbbb").out
-    assert "2.0000× [1.9915, 2.0085]" in out
+    assert "2.0000× [1.9915, 2.0086]" in out
     assert "second is faster" in out
     assert "-    fast = False\n+    fast = True" in out
     assert "a49ed80c5a78 → bbbbbbbbbbbb" in out
