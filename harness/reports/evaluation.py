@@ -143,7 +143,7 @@ def surroundings(evaluation: Evaluation) -> Iterator[Section]:
     yield Section("environment", [environment_facts(evaluation.environment)])
     if evaluation.protections:
         level = f"level {evaluation.confinement}: " if evaluation.confinement else ""
-        yield Section("confinement", [Line(level + ", ".join(evaluation.protections))])
+        yield Section("protections", [Line(level + ", ".join(evaluation.protections))])
     if evaluation.remarks:
         yield Section("remarks", [Prose(remark) for remark in evaluation.remarks])
 
