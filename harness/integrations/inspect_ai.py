@@ -32,7 +32,7 @@ def kernel_scorer(server: str | None = None, token_variable: str | None = None, 
         answer = state.output.completion
         evaluation = await asyncio.wrap_future(judge.submit(target.text, answer))
         facts = {"verdict": evaluation.verdict.value, "evaluation": evaluation.id}
-        said = {"answer": code_in(answer), "explanation": feedback_text(evaluation), "metadata": facts}
+        said: dict[str, Any] = {"answer": code_in(answer), "explanation": feedback_text(evaluation), "metadata": facts}
         reward = reward_of(evaluation)
         if reward is None:
             return Score.unscored(reason="scoring_failed", **said)
