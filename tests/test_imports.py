@@ -52,7 +52,24 @@ ALLOWED = {
     # What a session takes and gives, and what a caller may name instead.
     "api": {"run", "workspace", "store", "model", "errors"},
     "serve": {"face", "api", "workspace", "store", "model", "errors"},
-    "cli": {"serve", "gate", "tools", "run", "referee", "reports", "workspace", "store", "model", "errors", "suggest"},
+    # An agent's tools look at kernels like the command line; adapters use what a caller of the package has.
+    "integrations": {
+        *{"face", "api", "tools", "reports", "devices", "workspace", "store", "model", "errors", "suggest"},
+    },
+    "cli": {
+        "integrations",
+        "serve",
+        "gate",
+        "tools",
+        "run",
+        "referee",
+        "reports",
+        "workspace",
+        "store",
+        "model",
+        "errors",
+        "suggest",
+    },
 }
 
 # Below a room, only these modules of another may be imported.
@@ -66,6 +83,9 @@ ALLOWED_MODULES = {
     ("cli", "tools"): {"harness.tools"},
     ("cli", "gate"): {"harness.gate"},
     ("cli", "serve"): {"harness.serve"},
+    ("cli", "integrations"): {"harness.integrations"},
+    ("integrations", "tools"): {"harness.tools"},
+    ("integrations", "reports"): {"harness.reports"},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.job"},
 }

@@ -24,6 +24,7 @@ from harness.cli.gate import gate
 from harness.cli.history import history, plot
 from harness.cli.leaderboard import leaderboard
 from harness.cli.list import check, list_workspace, prompt
+from harness.cli.mcp import mcp
 from harness.cli.new import import_app, init, new_app
 from harness.cli.nvidia_tools import profile, sanitize
 from harness.cli.run import compare, run
@@ -81,6 +82,7 @@ COMMANDS: dict[str, dict[str, tuple[_Command, str]]] = {
     },
     "Results and models": {
         "serve": (serve, "Judge what others send over HTTP, from a queue."),
+        "mcp": (mcp, "Tools for an agent: judge, show, explain, profile, sanitize."),
         "prompt": (prompt, "A problem as a task for a language model."),
         "feedback": (feedback, "An evaluation for a model's next attempt."),
         "score": (score, "fast_p and pass@k of runs, as KernelBench has them."),

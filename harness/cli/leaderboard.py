@@ -9,7 +9,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import ResultsFolder
-from harness.cli.printing import in_full_width, print_report, write_text
+from harness.cli.printing import print_report, write_text
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
 
 
 def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
-    from harness.reports import leaderboard_json, leaderboard_markdown, leaderboard_table
+    from harness.reports import leaderboard_json, leaderboard_markdown, leaderboard_table, plain_text
 
     if shape == "html":
         return _page(board, index)
@@ -137,7 +137,7 @@ def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
         return leaderboard_markdown(board)
     if shape == "json":
         return leaderboard_json(board)
-    return in_full_width(leaderboard_table(board))
+    return plain_text(leaderboard_table(board))
 
 
 def _page(board: Board, index: Index) -> str:

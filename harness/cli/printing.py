@@ -14,9 +14,6 @@ from harness.errors import MachineError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_UNLIMITED = 10_000
-"""Columns: more than any line of a report has."""
-
 
 def say(what: str) -> None:
     """Tell on stderr what isn't the answer."""
@@ -30,23 +27,14 @@ def print_report(report: RenderableType) -> None:
 
         Console(highlight=False).print(report)
     else:
+        from harness.reports import plain_text
+
         # echo() alone would take out the colours that FORCE_COLOR asks for.
-        typer.echo(in_full_width(report, may_colour=True), nl=False, color=True)
+        typer.echo(plain_text(report, may_colour=True), nl=False, color=True)
 
 
 def is_terminal() -> bool:
     return sys.stdout.isatty()
-
-
-def in_full_width(report: RenderableType, may_colour: bool = False) -> str:
-    """A report in which nothing is cut or wrapped, without blanks at the ends of lines; with colours only where
-    FORCE_COLOR asks for them."""
-    from rich.console import Console
-
-    console = Console(highlight=False, width=_UNLIMITED, force_terminal=None if may_colour else False)
-    with console.capture() as captured:
-        console.print(report)
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def print_json(value: Any, indent: int | None = None) -> None:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from harness.reports.prompt import prompt_text as prompt_text
     from harness.reports.run import run_report as run_report
     from harness.reports.sarif import sarif_json as sarif_json
+    from harness.reports.terminal import plain_text as plain_text
     from harness.reports.terminal import verdict_text as verdict_text
     from harness.reports.timing import timing_json as timing_json
     from harness.reports.tools import profile_json as profile_json
@@ -75,5 +76,6 @@ if TYPE_CHECKING:
     from harness.reports.untrusted import harmless as harmless
     from harness.reports.untrusted import one_line as one_line
     from harness.reports.untrusted import quoted as quoted
+    from harness.reports.untrusted import shortened as shortened
 else:  # a type checker that saw it would let every name pass
     __getattr__, __dir__ = lazy(__name__, __file__)

@@ -28,6 +28,8 @@ _STYLES: dict[Tone, str] = {
     "name": "bold",
 }
 _NAME_WIDTH = 8
+_UNLIMITED = 10_000
+"""Columns: more than any line of a report has."""
 _GAP = 2
 """Blanks between two columns."""
 Asked = ParamSpec("Asked")
@@ -56,6 +58,15 @@ def reporting(blocks: Callable[Asked, Iterator[Block]]) -> Callable[Asked, Repor
 def rendered(blocks: Sequence[Block]) -> RenderableType:
     """An empty line stands before each section but the first block."""
     return Group(*_parts(blocks))
+
+
+def plain_text(report: RenderableType, may_colour: bool = False) -> str:
+    """A report in which nothing is cut or wrapped, without blanks at the ends of lines; with colours only where
+    FORCE_COLOR asks for them."""
+    console = Console(highlight=False, width=_UNLIMITED, force_terminal=None if may_colour else False)
+    with console.capture() as captured:
+        console.print(report)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def verdict_text(verdict: Verdict) -> Text:

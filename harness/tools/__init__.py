@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.tools.nsight import CounterRequest as CounterRequest
     from harness.tools.profiling import run_profile as run_profile
     from harness.tools.sanitizing import run_sanitizer as run_sanitizer
+    from harness.tools.target import Inspection as Inspection
     from harness.tools.target import choose_target as choose_target
     from harness.tools.target import inspection as inspection
 else:  # a type checker that saw it would let every name pass
