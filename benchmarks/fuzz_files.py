@@ -2,8 +2,8 @@
 
 Changes real files and lines at random (cuts, copies, splices, hostile pieces up to 60,000 times), makes folders of
 pipes, links and files, and hands each to what reads such things. An input may be refused, by the error meant for it.
-It prints a table: for each reader its inputs, how many it refused, the slowest in milliseconds, and tracebacks. Inputs
-that failed or took above a second are written to --keep. Exit code 1 if there was one.
+It prints a table: for each reader its inputs, how many it refused, the slowest in milliseconds of a core, and
+tracebacks. Inputs that failed or took above a second are written to --keep. Exit code 1 if there was one.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _hang(number: int, frame: object) -> None:
 
 
 def _take(tally: Tally, name: str, text: str, read: Callable[[], object], refusals: type[Exception]) -> None:
-    start, tally.inputs, what = time.perf_counter(), tally.inputs + 1, None
+    start, tally.inputs, what = time.process_time(), tally.inputs + 1, None
     signal.alarm(HANG_S)
     try:
         read()
@@ -135,7 +135,7 @@ def _take(tally: Tally, name: str, text: str, read: Callable[[], object], refusa
         tally.tracebacks += 1
         what = f"{name}: {type(error).__name__}: {str(error)[:200]}"
     signal.alarm(0)
-    took_s = time.perf_counter() - start
+    took_s = time.process_time() - start
     tally.slowest_s = max(tally.slowest_s, took_s)
     if what or took_s > SLOW_S:
         tally.failures.append((what or f"{name}: took {took_s:.1f} s", text))

@@ -9,8 +9,8 @@ import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-LONGEST_TEXT = 2**20
-"""The most bytes of a text that people write."""
+LONGEST_TEXT = 2**18
+"""The most bytes of a text that people write: Python's own parser may take a second for as many."""
 
 
 def open_plain(path: str | Path, folder: int | None = None, follows_link: bool = True) -> BinaryIO:

@@ -134,7 +134,7 @@ def texts_of(kept: Path) -> tuple[ExtensionText, ...]:
     found = []
     for path in sorted((kept / "texts").glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
-            found.append(decode(ExtensionText, parse_json(read_text(path))))
+            found.append(decode(ExtensionText, parse_json(read_text(path, _LOG_BYTES))))
     return tuple(found)
 
 

@@ -34,6 +34,7 @@ from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCal
 from harness.workspace.solution import Solution
 
 _MOST_CALLS = 16
+_KEPT_BYTES = 2**26
 _RECORDED_CHARS = 16_000
 _OWN_FILES = ("gpu_compilation.py", "cubin.py", "slim_build.py", "headers", "absent_headers")
 
@@ -88,7 +89,7 @@ class _Question:
         if self._kept_at is None:
             return None
         try:
-            runs = decode(CompiledForGpu, parse_json(read_text(self._kept_at))).runs
+            runs = decode(CompiledForGpu, parse_json(read_text(self._kept_at, _KEPT_BYTES))).runs
         except (OSError, ValueError):
             return None
         return self.opinion(runs, was_cached=True)

@@ -11,8 +11,8 @@ from typing import Any
 from harness.errors import InvalidFile
 
 SETTINGS_FILE = "harness.yaml"
-_MOST, _LONGEST_LINE = 2**18, 10_000
-"""The most bytes of a pyproject.toml, and characters of a line: a key a.a.a… takes the square of its length."""
+_LONGEST_LINE = 10_000
+"""The most characters of a line of pyproject.toml: a key a.a.a… takes the square of its length."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _tool_table(path: Path) -> dict[str, Any] | None:
     from harness.plain_file import read_text
 
     try:
-        text = read_text(path, _MOST)
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{path}: can't be read: {error}") from None
     if "harness" not in text:

@@ -14,12 +14,12 @@ from pydantic.dataclasses import dataclass
 from harness.errors import InvalidFile
 from harness.model.record import SETTINGS
 from harness.model.verdict import Verdict
-from harness.plain_file import read_text
+from harness.plain_file import LONGEST_TEXT, read_text
 from harness.workspace.problem import Precision
 from harness.workspace.source_hash import hash_files, hashed_files, is_text, judged_files, refuse_unfit
 from harness.workspace.yaml_file import read_yaml
 
-_LARGEST_TEXT, _TEXTS_IN_ALL = 2**18, 2**23
+_TEXTS_IN_ALL = 2**23
 _CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]\+?")
 
 
@@ -93,7 +93,7 @@ def texts_in(folder: Path) -> dict[str, str]:
     left = _TEXTS_IN_ALL
     for name, path in hashed_files(folder).items():
         size = path.stat().st_size
-        if size <= min(_LARGEST_TEXT, left) and ".git" not in name.split("/") and is_text(name):
+        if size <= min(LONGEST_TEXT, left) and ".git" not in name.split("/") and is_text(name):
             with contextlib.suppress(UnicodeDecodeError):
                 found[name] = read_text(path)
                 left -= size

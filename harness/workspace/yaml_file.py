@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import yaml
 
 from harness.errors import InvalidFile
-from harness.plain_file import read_text
+from harness.plain_file import LONGEST_TEXT, read_text
 
 try:
     from yaml import CSafeLoader as _SafeLoader
@@ -20,8 +20,6 @@ except ImportError:  # PyYAML was built without libyaml: the same, ten times as 
 
 T = TypeVar("T")
 
-_MOST = 2**18
-"""The most bytes of a file, and of what its aliases make of it."""
 _BYTES_A_VALUE = 16
 _DEEPEST = 50
 _LONGEST_NUMBER = 100
@@ -71,7 +69,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return read_text(path, _MOST)
+        return read_text(path)
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: not valid YAML: {error}") from None
     except OSError as error:
@@ -101,8 +99,8 @@ def _mapping(text: str, source: str) -> tuple[dict[str, Any], yaml.Node | None]:
 def _require_modest(text: str) -> None:
     """Refuse, before anything is made of it, what is too much with each alias counted as what it names, or nested too
     deep; and tags, whose values PyYAML doesn't check. Raises: ValueError, YAMLError."""
-    if len(text) > _MOST:
-        raise ValueError(f"{len(text)} characters, and {_MOST} are read at most; shorten it")
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"{len(text)} characters, and {LONGEST_TEXT} are read at most; shorten it")
     size, named = 0, dict[str | None, int]()
     opened: list[tuple[str | None, int]] = []
     for event in yaml.parse(text, _Loader):
@@ -124,7 +122,7 @@ def _require_modest(text: str) -> None:
             raise ValueError(f"{tag} in line {line}: a tag; leave it out, and quote what is a text")
         if len(opened) > _DEEPEST:
             raise ValueError(f"nested more than {_DEEPEST} deep, in line {line}")
-        if size > _MOST:
+        if size > LONGEST_TEXT:
             raise ValueError(f"too many values, in line {line}: shorten it, or name less by aliases")
 
 
