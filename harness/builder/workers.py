@@ -6,7 +6,6 @@ The copies are exactly those files that were hashed, but for what is kept back.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -38,35 +37,19 @@ class Workers:
     stop: threading.Event = field(default_factory=threading.Event)
     servers: ForkServers = field(default_factory=ForkServers, compare=False)
     surroundings: Surroundings = field(default_factory=Surroundings)
-    ahead: deque[WorkerProcess] = field(default_factory=deque, compare=False)
-    """Workers that were started before anybody asked; each is used once, like any other."""
     facts: dict[str, str] = field(default_factory=dict, compare=False)
     """Facts that are asked of the machine once in a run, by name."""
 
     def start(self, for_build: bool = False) -> WorkerProcess:
-        """Start a worker that has run nothing yet, or take one that was started ahead. Raises: MachineError."""
-        if self.ahead and not for_build:
-            return self.ahead.popleft()
+        """Start a worker that has run nothing yet. Raises: MachineError."""
         return self._start(self._launch(for_build))
-
-    def start_ahead(self, count: int) -> None:
-        """Start so many workers for who comes next. Raises: MachineError."""
-        self.ahead.extend(self._start(self._launch(for_build=False)) for _ in range(count))
-
-    def end_ahead(self) -> bool:
-        """End those that were started ahead; return whether there were any."""
-        ended = bool(self.ahead)
-        while self.ahead:
-            self.ahead.popleft().close()
-        return ended
 
     def start_builder(self, key: str) -> WorkerProcess:
         """Start a worker that compiles the text of a key, and runs nothing of it. Raises: MachineError."""
         return self._start(replace(self._launch(for_build=True), builds_texts=True), key)
 
     def close(self) -> None:
-        """End the fork servers, and the workers that were started ahead."""
-        self.end_ahead()
+        """End the fork servers."""
         self.servers.close()
 
     def __enter__(self) -> Workers:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.options import BackendOption, ConfigName, ResultsFolder
+from harness.cli.options import BackendOption, ConfigName, RequireConfinement, ResultsFolder
 from harness.cli.printing import say
 from harness.cli.signals import end_politely
 from harness.errors import MachineError
@@ -18,10 +18,11 @@ from harness.errors import MachineError
 def mcp(
     backend: BackendOption = "auto",
     config: ConfigName = None,
+    require_confinement: RequireConfinement = None,
     results: ResultsFolder = None,
     trust_code: Annotated[
         bool,
-        typer.Option("--trust-code", help="Run code that the agent sends under NVIDIA's tools, with your rights."),
+        typer.Option("--trust-code", help="Run code that the agent sends with your rights, if nothing confines it."),
     ] = False,
 ) -> None:
     """Give an agent tools to judge kernels: run, show, explain, profile, sanitize (MCP over stdin and stdout).
@@ -41,7 +42,8 @@ def mcp(
         ) from None
     end_politely(then_at_once=True)
     try:
-        with KernelTools(workspace, results, backend, config, trust_code) as tools:
+        least = require_confinement or ("none" if trust_code else "files")
+        with KernelTools(workspace, results, backend, config, trust_code, least) as tools:
             create_server(tools).run()
     except KeyboardInterrupt:
         say("interrupted; results so far are kept")

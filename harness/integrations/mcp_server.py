@@ -19,6 +19,7 @@ import harness
 from harness.api.loading import Scratch
 from harness.devices import Choice, choose_backend
 from harness.errors import HarnessError, UsageError
+from harness.model.config import ConfinementLevel
 from harness.model.evaluation import Evaluation
 from harness.model.instruments import SANITIZER_TOOLS
 from harness.reports import (
@@ -58,6 +59,7 @@ class KernelTools:
     """The tools of the server. A context manager; one evaluation or inspection is under way at a time.
 
     trusts_code: NVIDIA's tools look at code that the agent sends, too. They run it with the user's rights.
+    least: the confinement without which nothing is judged.
     """
 
     def __init__(
@@ -67,12 +69,14 @@ class KernelTools:
         backend: Choice = "auto",
         config: str | None = None,
         trusts_code: bool = False,
+        least: ConfinementLevel = "files",
     ) -> None:
         """Raises: UsageError, InvalidFile for a config that there isn't or that breaks its rules."""
         self._workspace = workspace
         self._results = (results or workspace.results).absolute()
         self._backend: Choice = backend
         self._config = workspace.config(config)
+        self._least = least
         self._trusts_code = trusts_code
         self._alone = threading.Lock()
         self._stack = ExitStack()
@@ -161,7 +165,7 @@ class KernelTools:
         from harness.api.evaluator import Evaluator
 
         if is_sanitized not in self._evaluators:
-            config = self._config.sanitized(is_sanitized)
+            config = self._config.sanitized(is_sanitized).confined(self._least)
             opened = Evaluator(
                 backend=self._backend, config=config, results=self._results, workspace=self._workspace.root
             )

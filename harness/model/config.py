@@ -112,7 +112,8 @@ class LimitsConfig:
     worker_memory_gib: Positive | None = None
     """Resident memory of one worker on the host. null is 80 % of what is available at its start."""
     confinement: ConfinementLevel = "none"
-    """The least level of a worker's confinement at which a solution is loaded: none, files or full (SECURITY.md)."""
+    """The least level of a worker's confinement at which a solution is loaded: none, files or full (SECURITY.md).
+    NVIDIA's tools confine nothing to rely on: profile, and sanitize on a GPU, are refused above none."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
 
@@ -141,7 +142,7 @@ class NvccConfig:
 _YOUNG = {
     "correctness": ("sanitize", "fragile", "min_own_share"),
     "timing": ("control", "metrics", "processes", "precision", "lock_sm_mhz"),
-    "limits": ("pass_environment", "confinement"),
+    "limits": ("pass_environment",),
 }
 """Keys that came after the first journals."""
 
@@ -195,6 +196,7 @@ class Config:
         """The settings that its hashes cover, as JSON. A key that is younger than the first journals counts where it
         differs from its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)
+        del encoded["limits"]["confinement"]  # it decides whether anything is found, not what
         for section, keys in _YOUNG.items():
             settings = getattr(self, section)
             for key in keys:

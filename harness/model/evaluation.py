@@ -158,9 +158,9 @@ class Evaluation:
     trace: Trace | None = None
     """The kernels that ran; None where no turn was traced."""
     protections: tuple[str, ...] = ()
+    """Means that confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
     confinement: ConfinementLevel | None = None
     """The level that these amount to; None where nothing of the solution's ran, and in older records."""
-    """Means that confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
     remarks: tuple[str, ...] = ()
     fragile: tuple[Check, ...] = ()
     """The failure on inputs more than 16 times as large or as small as they were drawn, which is no verdict."""

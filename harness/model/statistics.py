@@ -29,6 +29,10 @@ no less at 21 than at 87, though outputs changed places from call to call (bench
 public kernels launch 1 to 12 kernels, and their workers differ by 0.05 to 1.8 µs. Of 229 such pairs the interval holds
 1 in 98 % (under 0.12 ms, 97 % of 96); with 160 ns for the first kernel alone it was 80 % (55 %)."""
 
+_MEASURED_KERNELS = 12
+_WIDEST = 1.0
+"""The widest that it is, on a log scale: a factor of 2.7."""
+
 LITTLE_SCATTER = 1.25
 """The width of an interval, in units of what workers differ by, when scatter, an independent error, has come down to
 three quarters of that. To bring it down further isn't worth the time."""
@@ -136,8 +140,14 @@ def between_workers(
     """Return the possible error of the ratio of two workers' times, whatever number of blocks is measured: half an
     interval of 95 %, on a log scale. `processes` is how often both were started anew; `kernels` as in paired_ratio().
     """
-    places = places_ns * math.hypot(kernels[0] / median(numerators_ns), kernels[1] / median(denominators_ns))
-    return math.hypot(BETWEEN_WORKERS, places) * of_medians(processes)
+    above, below = map(_places, kernels)
+    places = places_ns * math.hypot(above / median(numerators_ns), below / median(denominators_ns))
+    return min(_WIDEST, math.hypot(BETWEEN_WORKERS, places) * of_medians(processes))
+
+
+def _places(kernels: int) -> float:
+    """Return for how many places a call's kernels count: as many as were measured, and as independent ones beyond."""
+    return kernels if kernels <= _MEASURED_KERNELS else math.sqrt(_MEASURED_KERNELS * kernels)
 
 
 def _deviations(confidence: float = 0.95) -> float:

@@ -27,7 +27,7 @@ from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
 from harness.referee.found import Found, Stage
 from harness.referee.job import Job
-from harness.referee.memory import is_memory_scarce, require_memory
+from harness.referee.memory import require_memory
 from harness.referee.shortage import Attempt, is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.baselines import references_of
@@ -47,12 +47,10 @@ def evaluate(
     environment: Environment,
     built: BuildOutcome,
     notify: Notify = lambda what: None,
-    is_last: bool = True,
 ) -> Evaluation:
     """Judge and time one solution. Raises nothing on the solution's account, the problem's or ours.
 
-    A failed build is recorded without a worker: `workers` may be None then. Unless it `is_last`, workers for the next
-    are started while its own end.
+    A failed build is recorded without a worker: `workers` may be None then.
 
     Raises: Interrupted where the run was told to stop; TextsNotBuilt where the solution came to extensions that are to
     be built first.
@@ -65,7 +63,7 @@ def evaluate(
         if built.failed:
             raise built.failed
         assert workers is not None
-        _Judging(job, workers, environment, built, found, notify, is_last).in_either_mode()
+        _Judging(job, workers, environment, built, found, notify).in_either_mode()
     except (Interrupted, TextsNotBuilt):
         raise
     except Exception as error:
@@ -192,7 +190,6 @@ class _Judging:
     built: BuildOutcome
     found: Found
     notify: Notify
-    is_last: bool
 
     def in_either_mode(self) -> None:
         """Judge in eval(); where values are wrong, with the batch's statistics in normalisations, as in training mode,
@@ -226,7 +223,6 @@ class _Judging:
         except Exception as error:
             if self.workers.host.name != "cuda":
                 raise
-            self.workers.end_ahead()
             if isinstance(error, SolutionFailed) and (fault := excused(error)):
                 raise fault from error
             if self.found.case is None or not is_shortage(error):
@@ -244,7 +240,7 @@ class _Judging:
         timing, notify, found = self.job.config.timing, self.notify, self.found
         is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.job, self.workers)
         if is_gpu:
-            self._require_memory()
+            require_memory(self.job.problem, self.job.cases)
         with ExitStack() as stack:
             started = [self._started(stack)]  # first: it is asked first
             references: dict[ReferenceArm, WorkerProcess] = {}
@@ -267,8 +263,6 @@ class _Judging:
                 trial.check()
             if will_be_timed:
                 trial.time(references, stack)
-                if not (self.is_last or is_memory_scarce()):
-                    self.workers.start_ahead(1 + len(references_of(timing)))
                 return
             if not found.checks:
                 raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
@@ -277,15 +271,6 @@ class _Judging:
             trial.look_back()
             with Stage(found, "correctness"):
                 trial.require_effect()
-
-    def _require_memory(self) -> None:
-        """Require the memory that the cases take, workers that were started ahead left out. Raises: SolutionFailed."""
-        try:
-            require_memory(self.job.problem, self.job.cases)
-        except SolutionFailed:
-            if not self.workers.end_ahead():
-                raise
-            require_memory(self.job.problem, self.job.cases)
 
     def _started(self, stack: ExitStack) -> WorkerProcess:
         worker = self.workers.start()

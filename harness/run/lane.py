@@ -45,13 +45,11 @@ and workspaces."""
 
 @dataclass(frozen=True)
 class Assignment:
-    """One built solution to judge. `built` went well: what failed to build needs no device. `is_last`: no other is
-    built yet."""
+    """One built solution to judge. `built` went well: what failed to build needs no device."""
 
     job: Job
     built: BuildOutcome
     environment: Environment
-    is_last: bool = True
 
 
 class Lane(Protocol):
@@ -78,8 +76,7 @@ class LocalLane:
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(notify), self._made_ready(assignment, notify):
             free = self.workers.host.free_bytes()
-            job, built, environment = assignment.job, assignment.built, self._here(assignment)
-            evaluation = evaluate(job, self.workers, environment, built, notify, assignment.is_last)
+            evaluation = evaluate(assignment.job, self.workers, self._here(assignment), assignment.built, notify)
             _empty_cache()
             remark = _memory_remark(free, self.workers.host.free_bytes())
             return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation

@@ -156,11 +156,11 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         self._observe(job, "built")
         return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns)
 
-    def measure(self, item: _Item, lane: int, is_last: bool) -> Evaluation | Again[Task | _Returned]:
+    def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
         """Measure, or return Again where it came to extensions that weren't built: the device isn't held meanwhile."""
         name, chosen = list(self._lanes.by_name.items())[lane]
         where = f" on {name}" if len(self._lanes.by_name) > 1 else ""
-        assignment = Assignment(item.job, item.built, self._lanes.environment, is_last)
+        assignment = Assignment(item.job, item.built, self._lanes.environment)
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
         except TextsNotBuilt as error:

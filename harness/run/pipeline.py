@@ -57,8 +57,8 @@ class Stages(ABC, Generic[T, P, R]):
         """Make a task ready for a lane, or find its result without one."""
 
     @abstractmethod
-    def measure(self, item: P, lane: int, is_last: bool) -> R | Again[T]:
-        """Find the result on this lane. `is_last`: no further item is ready."""
+    def measure(self, item: P, lane: int) -> R | Again[T]:
+        """Find the result on this lane."""
 
     def overlapped(self, result: R) -> R:
         """The result of an item during whose measurement something was being prepared."""
@@ -146,7 +146,7 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
         stages.enter_lane(lane)
         while (taken := belt.next_ready()) is not None:
             item, before = taken
-            result = stages.measure(item, lane, belt.is_out_of_items)
+            result = stages.measure(item, lane)
             if isinstance(result, Again):
                 belt.give_back(result.task)
                 stages.examine(lane)
@@ -227,11 +227,6 @@ class _Belt(Generic[T, P, R]):
             item = self._ready.popleft()
             self._moved()
             return item, -1 if self._preparing else self._begun
-
-    @property
-    def is_out_of_items(self) -> bool:
-        with self._changed:
-            return not self._ready
 
     def prepared_since(self, mark: int) -> bool:
         with self._changed:

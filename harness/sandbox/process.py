@@ -188,7 +188,7 @@ class WorkerProcess:
         found, least = level_of(self.protections), self._launch.least
         if LEVELS.index(found) < LEVELS.index(least):
             raise MachineError(f"workers are confined at level '{found}' here, and '{least}' is required: {_REMEDY}")
-        if found != LEVELS[-1] and self._launch.for_build:  # a run's first workers, in its own process
+        if found != LEVELS[-1]:
             _say_once(found)
 
     def try_trace(self, timeout_s: float) -> None:

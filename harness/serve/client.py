@@ -7,6 +7,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,18 @@ class _Requests:
             yield {"jobs": jobs}
 
     @staticmethod
+    @contextmanager
+    def telling_of(accepted: Sequence[QueuedJob]) -> Iterator[None]:
+        """Have an error name the jobs that were accepted before it."""
+        try:
+            yield
+        except (UsageError, MachineError) as error:
+            if not accepted:
+                raise
+            names = f"{accepted[0].id} to {accepted[-1].id}"
+            raise type(error)(f"{error}; {len(accepted)} jobs before, {names}, are accepted") from error
+
+    @staticmethod
     def answered(answer: httpx.Response) -> httpx.Response:
         """Raises: UsageError where the server refuses the request, MachineError where it can't serve it."""
         if answer.is_success:
@@ -113,8 +126,12 @@ class Client(_Requests):
 
         Raises: UsageError, MachineError.
         """
-        answers = (self._ask("POST", "/jobs", json=body) for body in self.bodies(asked))
-        return [job for answer in answers for job in JobList.model_validate_json(answer.content).jobs]
+        accepted: list[QueuedJob] = []
+        for body in self.bodies(asked):
+            with self.telling_of(accepted):
+                answer = self._ask("POST", "/jobs", json=body)
+            accepted += JobList.model_validate_json(answer.content).jobs
+        return accepted
 
     def job(self, job: str, wait_s: float = 0.0) -> QueuedJob:
         """A job as it stands, or when it has ended within so many seconds. Raises: UsageError for an unknown one."""
@@ -180,8 +197,12 @@ class AsyncClient(_Requests):
 
     async def submit(self, asked: Sequence[Submission]) -> list[QueuedJob]:
         """See Client.submit()."""
-        answers = [await self._ask("POST", "/jobs", json=body) for body in self.bodies(asked)]
-        return [job for answer in answers for job in JobList.model_validate_json(answer.content).jobs]
+        accepted: list[QueuedJob] = []
+        for body in self.bodies(asked):
+            with self.telling_of(accepted):
+                answer = await self._ask("POST", "/jobs", json=body)
+            accepted += JobList.model_validate_json(answer.content).jobs
+        return accepted
 
     async def job(self, job: str, wait_s: float = 0.0) -> QueuedJob:
         """See Client.job()."""

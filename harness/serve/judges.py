@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.api.evaluator import Backend, Evaluator
-from harness.errors import HarnessError, Interrupted
+from harness.errors import HarnessError, Interrupted, MachineError
 from harness.model.config import ConfinementLevel
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
@@ -116,8 +116,10 @@ class Judge:
     def _run_until_stopped(self) -> None:
         while not self._stop.is_set():
             try:
+                self._woken.clear()  # before anything is asked: what comes then isn't missed
+                if self._stop.is_set():
+                    return
                 self._prune()
-                self._woken.clear()
                 if (config := self._queue.next_config()) is None:
                     self._woken.wait(_PRUNING_S)
                     continue
@@ -153,11 +155,11 @@ class Judge:
         try:
             with contextlib.closing(burst.evaluator.iter_tasks(self._tasks(burst), self._observe)) as found:
                 for evaluation in found:
-                    self._prune()
                     self.doing.pop(evaluation.solution.name, None)
                     job, task = burst.under_way.pop(evaluation.solution.name)
                     self._finish(job, evaluation)
                     burst.evaluator.discard(task)
+                    self._prune()
         except BaseException as error:
             if burst.suspect and not self._stop.is_set() and not isinstance(error, Interrupted):
                 text = str(error) or type(error).__name__
@@ -196,7 +198,8 @@ class Judge:
     def _prune(self) -> None:
         if time.monotonic() >= self._prune_at:
             self._prune_at = time.monotonic() + _PRUNING_S
-            self._queue.prune(time.time() - self._keep_s)
+            with contextlib.suppress(MachineError):  # the queue's file is full, perhaps: later, then
+                self._queue.prune(time.time() - self._keep_s)
 
     def _task(self, burst: _Burst, job: BegunJob) -> Task | None:
         asked = job.asked

@@ -273,7 +273,8 @@ class JobQueue:
         is_over = _JOB.c.state.in_(("cancelled", "failed")) | _JOB.c.is_kept.is_(True)
         old = sql.select(_JOB.c.id).where(_JOB.c.finished_at < before, is_over)
         with self._writing() as connection:
-            connection.execute(sql.delete(_EVENT).where(_EVENT.c.job.in_(old)))
+            newest = sql.select(sql.func.max(_EVENT.c.number)).scalar_subquery()  # stays: numbers are never given again
+            connection.execute(sql.delete(_EVENT).where(_EVENT.c.job.in_(old), _EVENT.c.number < newest))
             return connection.execute(sql.delete(_JOB).where(_JOB.c.id.in_(old))).rowcount
 
     @contextmanager

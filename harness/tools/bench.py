@@ -14,7 +14,7 @@ from harness.builder.build import BuildOutcome, build
 from harness.builder.extension_cache import lend
 from harness.builder.workers import Workers, seen_files
 from harness.devices import CudaHost
-from harness.errors import InvalidFile, MachineError
+from harness.errors import InvalidFile, MachineError, UsageError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
 from harness.model.record import hash_contents
@@ -130,8 +130,14 @@ class Bench:
 def bench_for(target: Target, results: Path, limits: LimitsConfig, say: Callable[[str], None]) -> Iterator[Bench]:
     """Build the target's extensions and lay everything out; what it has left is removed in the end.
 
-    Raises: ArmFailed where a compiler refuses the solution; InvalidFile; MachineError.
+    Raises: ArmFailed where a compiler refuses the solution; InvalidFile; MachineError; UsageError where the config
+    wants it confined.
     """
+    if limits.confinement != "none":
+        raise UsageError(
+            f"limits.confinement: {limits.confinement}: NVIDIA's tools run a solution with your rights; judge it with "
+            "harness run, or let this config be without"
+        )
     host = _LineInfoHost()
     around = surroundings_of(target.workspace.root, results, limits.pass_environment)
     built = _build(target, host, limits, around, say)

@@ -116,6 +116,15 @@ def test_each_kernel_that_a_call_launches_lies_elsewhere_too() -> None:
     assert between_workers([100_000] * 6, [100_000] * 6, kernels=(1, 10)) == pytest.approx(0.0203, rel=0.01)
 
 
+def test_more_kernels_than_were_measured_count_as_independent_ones() -> None:
+    assert between_workers([1e6], [1e9], kernels=(48, 1)) == pytest.approx(
+        2 * between_workers([1e6], [1e9], kernels=(12, 1)), rel=0.2
+    )
+    claimed = paired_ratio([1e4] * 20, [1e4] * 20, kernels=(1, 200_000))  # whatever a trace says
+    assert claimed is not None
+    assert claimed.high < 4
+
+
 def test_where_memory_lies_is_worth_as_many_ns_to_a_short_call_as_to_a_long_one() -> None:
     """200 of each arm's, and three thousandths, as independent errors."""
     for ns, half_width in ((10_000, 0.02845), (20_000, 0.01446), (100_000, 0.00412), (10_000_000, 0.003)):

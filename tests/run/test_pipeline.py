@@ -28,14 +28,11 @@ class Scripted(Stages[int, int, str]):
         keep: Callable[[str], object] = lambda result: None,
     ) -> None:
         self._prepare, self._measure, self._overlapped, self._keep = prepare, measure, overlapped, keep
-        self.last: list[int] = []
 
     def prepare(self, task: int) -> int | Finished[str]:
         return self._prepare(task)
 
-    def measure(self, item: int, lane: int, is_last: bool) -> str | Again[int]:
-        if is_last:
-            self.last.append(item)
+    def measure(self, item: int, lane: int) -> str | Again[int]:
         return self._measure(item, lane)
 
     def overlapped(self, result: str) -> str:
@@ -90,18 +87,6 @@ def test_a_task_that_is_given_back_is_prepared_again(shape: Shape) -> None:
     assert sorted(map(int, found)) == sorted([*(n for n in range(20) if n % 5), 100, 105, 110, 115])
     assert len(prepared) == 24
     assert threads_of_the_pipeline() == []
-
-
-def test_a_lane_hears_that_no_other_item_is_ready() -> None:
-    all_there = threading.Barrier(4)
-
-    def prepare(task: int) -> int:
-        all_there.wait(PATIENCE_S)
-        return task
-
-    stages = Scripted(prepare=prepare)
-    assert len(list(run_pipeline(range(4), stages, Shape(4, 1, 8, alternates=True), threading.Event()))) == 4
-    assert len(stages.last) == 1  # all were built before the first was measured
 
 
 def test_no_tasks_give_no_results() -> None:

@@ -141,16 +141,3 @@ def test_who_speaks_out_of_turn_is_quoted_in_numbers(workers: Workers, tmp_path:
             load(worker, tmp_path, TALKS)
     (evidence,) = caught.value.failure.evidence
     assert (evidence.check, evidence.numbers) == ("private_socket", {"answers": 1})
-
-
-def test_a_worker_that_was_started_ahead_is_the_next_one_and_ends_unasked(workers: Workers, tmp_path: Path) -> None:
-    workers.start_ahead(2)
-    first, second = workers.ahead
-    with workers.start() as worker:
-        assert worker is first
-        load(worker, tmp_path, "class ModelNew: pass\n")
-    assert workers.end_ahead()
-    assert not workers.end_ahead()
-    assert not Path(f"/proc/{second.pid}/exe").exists()
-    with workers.start() as worker:
-        assert worker not in (first, second)

@@ -103,6 +103,20 @@ def test_what_is_done_is_told_until_it_is_over(
     assert judge.doing == {}
 
 
+def test_a_stop_that_comes_while_old_jobs_are_forgotten_is_heard(queue: JobQueue, tmp_path: Path) -> None:
+    judge = Judge(queue, tmp_path, tmp_path / "results")
+
+    def stopped() -> None:
+        judge._stop.set()
+        judge._woken.set()
+
+    judge._prune = stopped  # type: ignore[method-assign]
+    thread = threading.Thread(target=judge._run_until_stopped, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
 def test_a_job_that_cant_be_loaded_fails_alone(judged: Any) -> None:
     broken, right = judged("broken", "right")
     assert (broken.state, broken.error) == ("failed", "problem.py:3: broken")

@@ -70,7 +70,10 @@ def test_what_ended_long_ago_is_forgotten_once_it_is_kept(queue: JobQueue) -> No
     assert queue.prune(before=0.0) == 0
     assert queue.prune(before=4e9) == 2
     assert {job.id for job in queue.jobs("ada", None, 10)} == {unkept.id, waiting.id}
-    assert {event["job"] for event in queue.events("ada", 0)} == {unkept.id, waiting.id}
+    left = queue.events("ada", 0)
+    assert {event["job"] for event in left} == {unkept.id, waiting.id, cancelled.id}  # the newest stays
+    queue.accept("ada", [asked()])
+    assert len(queue.events("ada", left[-1]["number"])) == 1  # a follower misses nothing
 
 
 def test_an_owner_hears_of_its_own_changes_alone(queue: JobQueue) -> None:

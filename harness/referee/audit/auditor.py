@@ -21,7 +21,7 @@ from harness.referee.audit.kernels import Origins, in_framework_libraries, own_k
 from harness.referee.audit.observed import ArmTurns, Audit, Facts, Observed, WallTurn
 from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.run_time import Written, is_compiled_by_torch
-from harness.referee.audit.traced_turn import AroundCalls, output_sizes, read_traced_turn
+from harness.referee.audit.traced_turn import AroundCalls, TracedCall, output_sizes, read_traced_turn
 from harness.referee.ceilings.ceilings import known_ceilings
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
@@ -42,6 +42,9 @@ AUDITS: tuple[Audit, ...] = (
     impossible_speed.require_possible,
 )
 """The audits. All are run, since several often find the same deception; the first that fails gives the reason."""
+
+
+_LEAST_KERNEL_NS = 1_000
 
 
 class Auditor:
@@ -95,10 +98,10 @@ class Auditor:
 
     @property
     def kernels(self) -> dict[ArmName, int]:
-        """The number of kernels that a call of an arm launches, for the arms of which a traced turn could be read."""
+        """The number of kernels that a call of an arm launches, for the arms of which a traced turn could be read; no
+        more than fit into its time."""
         found = {
-            arm: [sum(row.kind == "kernel" for row in call.rows) for one in turns.traced for call in one.calls]
-            for arm, turns in self._turns.items()
+            arm: [_kernels_of(call) for one in turns.traced for call in one.calls] for arm, turns in self._turns.items()
         }
         return {arm: max(1, round(median(counts))) for arm, counts in found.items() if counts}
 
@@ -188,6 +191,10 @@ def gather_facts(
         is_compiled_by_torch=is_compiled_by_torch,
         is_left_to_torch=written.leaves_to_torch,
     )
+
+
+def _kernels_of(call: TracedCall) -> int:
+    return min(sum(row.kind == "kernel" for row in call.rows), call.interval_ns // _LEAST_KERNEL_NS)
 
 
 def _run_all(observed: Observed) -> list[str]:
