@@ -48,7 +48,7 @@ class ScriptedAuditor(Listener):
     ends: tuple[float | None, ...] = ()
     accuses: tuple[str, ...] = ()
     """Of which cases it says that the framework did the work."""
-    kernels: tuple[TracedKernel, ...] = ()
+    ran: tuple[TracedKernel, ...] = ()
     found: Trace | None = None
 
     def __init__(self, case: str, baseline: str, facts: Any) -> None:
@@ -60,7 +60,7 @@ class ScriptedAuditor(Listener):
 
     def judge(self, median_ns: float | None = None) -> Any:
         type(self).ends += (median_ns,)
-        self.found = replace(TRACE, case=self.case, kernels=self.kernels)
+        self.found = replace(TRACE, case=self.case, kernels=self.ran)
         accused = SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels ran")
         return TracedCase(self.case, self.found, accused if self.case in self.accuses else None, ("audited",))
 
@@ -170,7 +170,7 @@ def test_own_kernels_on_which_nothing_depends_are_decoys(
     accused: bool,
 ) -> None:
     kernels = tuple(TracedKernel(origin, origin, 1, 0) for origin in origins)
-    monkeypatch.setattr(auditor, "kernels", kernels)
+    monkeypatch.setattr(auditor, "ran", kernels)
     monkeypatch.setattr(simulated_trial, "is_right_without_launches", lambda *_: is_right)
     trial, found, _ = tried(tmp_path, Honest, CONFIG, ("small", "odd"))
     trial.check()
