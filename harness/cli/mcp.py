@@ -42,8 +42,7 @@ def mcp(
         ) from None
     end_politely(then_at_once=True)
     try:
-        least = require_confinement or ("none" if trust_code else "files")
-        with KernelTools(workspace, results, backend, config, trust_code, least) as tools:
+        with KernelTools(workspace, results, backend, config, trust_code, require_confinement) as tools:
             create_server(tools).run()
     except KeyboardInterrupt:
         say("interrupted; results so far are kept")

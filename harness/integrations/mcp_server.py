@@ -59,7 +59,8 @@ class KernelTools:
     """The tools of the server. A context manager; one evaluation or inspection is under way at a time.
 
     trusts_code: NVIDIA's tools look at code that the agent sends, too. They run it with the user's rights.
-    least: the confinement without which nothing is judged.
+    least: the confinement without which nothing is judged. None: the config's, and `files` at least unless code is
+    trusted.
     """
 
     def __init__(
@@ -69,14 +70,15 @@ class KernelTools:
         backend: Choice = "auto",
         config: str | None = None,
         trusts_code: bool = False,
-        least: ConfinementLevel = "files",
+        least: ConfinementLevel | None = None,
     ) -> None:
         """Raises: UsageError, InvalidFile for a config that there isn't or that breaks its rules."""
         self._workspace = workspace
         self._results = (results or workspace.results).absolute()
         self._backend: Choice = backend
-        self._config = workspace.config(config)
-        self._least = least
+        self._config = workspace.config(config).confined(least)
+        if least is None and not trusts_code and self._config.limits.confinement == "none":
+            self._config = self._config.confined("files")
         self._trusts_code = trusts_code
         self._alone = threading.Lock()
         self._stack = ExitStack()
@@ -165,7 +167,7 @@ class KernelTools:
         from harness.api.evaluator import Evaluator
 
         if is_sanitized not in self._evaluators:
-            config = self._config.sanitized(is_sanitized).confined(self._least)
+            config = self._config.sanitized(is_sanitized)
             opened = Evaluator(
                 backend=self._backend, config=config, results=self._results, workspace=self._workspace.root
             )

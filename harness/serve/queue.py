@@ -303,7 +303,8 @@ class JobQueue:
 
     def _heads(self, connection: Connection) -> list[Row[Any]]:
         """The next job of each owner; owners take turns, whoever has waited longest coming first."""
-        found = (connection.execute(_NEXT.where(_JOB.c.owner == owner)).first() for owner in self._owners)
+        owners = tuple(self._owners)  # at once: another thread may be adding one
+        found = (connection.execute(_NEXT.where(_JOB.c.owner == owner)).first() for owner in owners)
         waiting = [row for row in found if row is not None]
         return sorted(waiting, key=lambda row: (self._begun.get(row.owner, 0), row.number))
 

@@ -165,3 +165,19 @@ def test_without_its_package_the_command_names_the_extra(tmp_path: Path) -> None
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 3
     assert "kernel-harness[mcp]" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "least", "trusts", "level"),
+    [
+        ("none", None, False, "files"),
+        ("full", None, False, "full"),
+        ("none", None, True, "none"),
+        ("full", "none", False, "none"),
+    ],
+)
+def test_nothing_is_judged_below_a_level(tmp_path: Path, written: str, least: Any, trusts: bool, level: str) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/own.yaml").write_text(f"limits: {{confinement: {written}}}\n")
+    tools = KernelTools(Workspace(tmp_path), config="own", trusts_code=trusts, least=least)
+    assert tools._config.limits.confinement == level
