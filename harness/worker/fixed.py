@@ -37,6 +37,7 @@ _BY_PYTHON = frozenset({"__annotations__", "__annotations_cache__", "__annotate_
 copied."""
 _BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
 MISSING = object()
+_addressof, _pointer = ctypes.addressof, ctypes.c_void_p.from_address  # found even where ctypes' names are replaced
 
 
 def fixed_attributes(one: object) -> set[str]:
@@ -83,10 +84,14 @@ def parts(value: object) -> tuple[object, ...]:
     """Return what could be exchanged inside of a ctypes object that stays the same: its class, the address that it
     holds, how a function is called and who hears of its answer. What a number holds changes."""
     if isinstance(value, CFuncPtr):
-        return type(value), value.restype, value.argtypes, value.errcheck
+        return type(value), value.restype, value.argtypes, value.errcheck, _pointer_at(_addressof(value))
     if isinstance(value, ctypes.c_void_p):
         return type(value), value.value
     return (type(value),)
+
+
+def _pointer_at(address: int) -> int | None:
+    return _pointer(address).value
 
 
 def are_same(now: tuple[object, ...], before: tuple[object, ...]) -> bool:

@@ -16,7 +16,7 @@ import sys
 from _ctypes import CFuncPtr
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
 import torch
@@ -70,10 +70,11 @@ _NATIVE = {
 }
 _CODE_BYTES = 16
 """The bytes of code that are compared: a jump to anywhere takes 14 on x86-64."""
+_WORD = ctypes.sizeof(ctypes.c_void_p)
 _LIBRARY = re.compile(r"(/\S*/(libcudart|libcuda|libcupti|libc)[-.][^/\s]*)$")
 _RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
 
-_getattr, _vars, _dict, _string_at = getattr, vars, dict, ctypes.string_at  # found even where builtins are replaced
+_getattr, _vars, _dict = getattr, vars, dict  # found even where builtins are replaced
 _frame_callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
 """The getter of the callback that is asked before any function of Python's runs (PEP 523), and may run another;
 torch.compile sets it for a call. Older torch doesn't tell it."""
@@ -96,7 +97,8 @@ class Guard:
             (function, function.__code__, function.__defaults__, said) for function, said in _own_functions()
         ]
         self._hooks = _hooks()
-        self._native = [(address, _string_at(address, _CODE_BYTES), said) for address, said in _native_functions()]
+        memory = [(_memory(at, size), said) for at, size, said in (*_native_functions(), *_python_c_functions())]
+        self._native = [(view, bytes(view), said) for view, said in memory]
 
     def patched(self) -> tuple[str, ...]:
         """Names of what is no longer the original; takes about 0.2 ms."""
@@ -123,7 +125,7 @@ class Guard:
             for function, code, defaults, said in self._codes
             if function.__code__ is not code or function.__defaults__ is not defaults
         ]
-        found += [said for address, code, said in self._native if _string_at(address, _CODE_BYTES) != code]
+        found += [said for view, was, said in self._native if view != was]
         for one, cls, fixed, hiding in self._held:
             state = _vars(one)
             names = [
@@ -214,8 +216,8 @@ def _own_functions() -> Iterator[tuple[FunctionType, str]]:
             yield function, said
 
 
-def _native_functions() -> Iterator[tuple[int, str]]:
-    """Yield address and name of each, in the libraries that are loaded already."""
+def _native_functions() -> Iterator[tuple[int, int, str]]:
+    """Yield address, bytes of code and name of each, in the libraries that are loaded already."""
     for library, path in _loaded_libraries().items():
         try:
             handle = ctypes.CDLL(path, mode=_RTLD_NOLOAD)
@@ -226,7 +228,34 @@ def _native_functions() -> Iterator[tuple[int, str]]:
             if function is not None:
                 address = ctypes.cast(function, ctypes.c_void_p).value
                 if address:
-                    yield address, f"{library}: {name}"
+                    yield address, _CODE_BYTES, f"{library}: {name}"
+
+
+def _python_c_functions() -> Iterator[tuple[int, int, str]]:
+    """Yield address, size and name of what CPython reads when it calls a function that is written in C: two pointers in
+    the object, its definition (name, address, flags and text) and its code. Source: Include/cpython/methodobject.h and
+    descrobject.h, the same from 3.10 to 3.14."""
+    definition_at = {BuiltinFunctionType: object.__basicsize__, MethodDescriptorType: object.__basicsize__ + 3 * _WORD}
+    called_at = object.__basicsize__ + 4 * _WORD
+    for owner, name, said in _guarded():
+        function = _getattr(owner, name)
+        if type(function) not in definition_at:
+            continue
+        place = id(function) + definition_at[type(function)]
+        definition = _word_at(place)
+        yield place, _WORD, said
+        yield id(function) + called_at, _WORD, said
+        yield definition, 4 * _WORD, said
+        yield _word_at(definition + _WORD), _CODE_BYTES, said
+
+
+def _word_at(address: int) -> int:
+    return int.from_bytes(_memory(address, _WORD), sys.byteorder)
+
+
+def _memory(address: int, size: int) -> memoryview:
+    """Return a view of what stands there now, whenever it is looked at."""
+    return memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B")
 
 
 def _loaded_libraries() -> dict[str, str]:

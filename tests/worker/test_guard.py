@@ -110,15 +110,48 @@ def test_native_code_that_was_written_over_is_found(monkeypatch: pytest.MonkeyPa
     code = mmap.mmap(-1, 4096)
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))
     code[:16] = bytes(range(16))
-    monkeypatch.setattr(guard, "_native_functions", lambda: iter([(address, "libcuda: cuEventElapsedTime")]))
+    monkeypatch.setattr(guard, "_native_functions", lambda: iter([(address, 16, "libcuda: cuEventElapsedTime")]))
     before = Guard()
     assert before.patched() == ()
     code[3] = 0xE9
     assert before.patched() == ("libcuda: cuEventElapsedTime",)
 
 
+DEFINITION = object.__basicsize__
+"""The place of a pointer in a function that is written in C: to its definition, whose second word is its code."""
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_clock_whose_c_function_is_another_s_is_found(level: int) -> None:
+    """`time.perf_counter_ns` stays the same object, with the definition of another function, or with its code."""
+    place, other = id(time.perf_counter_ns) + DEFINITION, id(time.process_time_ns) + DEFINITION
+    for _ in range(level):
+        place, other = word(place).value + 8, word(other).value + 8
+    before = Guard()
+    assert before.patched() == ()
+    kept = word(place).value
+    word(place).value = word(other).value
+    try:
+        assert before.patched() == ("time.perf_counter_ns",)
+    finally:
+        word(place).value = kept
+    assert before.patched() == ()
+
+
+def test_another_address_in_a_function_of_a_library_is_found() -> None:
+    held = bare(Meter, _record=ctypes.CDLL(None).labs)
+    before = Guard(held)
+    assert before.patched() == ()
+    word(ctypes.addressof(held._record)).value = word(ctypes.addressof(ctypes.CDLL(None).abs)).value
+    assert before.patched() == ("Meter._record",)
+
+
+def word(address: int) -> ctypes.c_size_t:
+    return ctypes.c_size_t.from_address(address)
+
+
 def test_libc_is_looked_at() -> None:
-    assert {said for _, said in guard._native_functions()} >= {"libc: clock_gettime", "libc: sendmsg"}
+    assert {said for *_, said in guard._native_functions()} >= {"libc: clock_gettime", "libc: sendmsg"}
 
 
 def test_honest_work_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
