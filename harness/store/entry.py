@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from harness.model.arms import OF_PRECISION, Baseline, Metric
 from harness.model.ceilings import RateSource
-from harness.model.config import Config
+from harness.model.config import Config, ConfinementLevel
 from harness.model.environment import BackendName
 from harness.model.evaluation import Evaluation
 from harness.model.statistics import SpeedVerdict
@@ -48,6 +48,8 @@ class Entry:
     verdict: Verdict
     is_fragile: bool
     """True where it is wrong far from the drawn scale, see Evaluation.fragile."""
+    confinement: ConfinementLevel | None
+    """The level of the workers' confinement; None where the record doesn't have it."""
     expected_verdict: Verdict
     baseline: Baseline | None
     baseline_ns: float | None
@@ -149,6 +151,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         cases=evaluation.cases,
         verdict=evaluation.verdict,
         is_fragile=bool(evaluation.fragile),
+        confinement=evaluation.confinement,
         expected_verdict=evaluation.solution.expected_verdict,
         baseline=timing.baselines[0] if timing else None,
         baseline_ns=timing.time_ns(timing.baselines[0]) if timing else None,

@@ -133,7 +133,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
 
 
 _OF_ENTRY = (
-    *("solution", "verdict", "is_fragile", "speed", "metric", "noise", "solution_ns", "baseline_ns"),
+    *("solution", "verdict", "is_fragile", "confinement", "speed", "metric", "noise", "solution_ns", "baseline_ns"),
     *("speed_of_light_ns", "own_share", "light_source", "author", "run", "started_at", "backend", "environment"),
     *("config", "commit", "problem_sha256", "solution_sha256"),
 )

@@ -100,7 +100,8 @@ class StandingRow:
     light: str
     own: str
     speed: str
-    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'."""
+    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'; 'faster,
+    unconfined' where the solution's process could write what the user could."""
     note: str
     """Says that the source shown is not today's; '' where it is."""
     reason: str
@@ -111,7 +112,8 @@ def row_of(standing: Standing) -> StandingRow:
     entry = standing.entry
     is_shown = standing.is_comparable and standing.speedup is not None
     metric = entry.metric if entry.metric != "gpu_cold" else None
-    speed = (entry.speed, metric, "fragile" if entry.is_fragile else None)
+    unconfined = "unconfined" if entry.confinement == "none" else None
+    speed = (entry.speed, metric, "fragile" if entry.is_fragile else None, unconfined)
     return StandingRow(
         rank=str(standing.rank or "—"),
         time=format_ms(entry.solution_ns if is_shown else None),

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.model.config import ConfinementLevel
 from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board
 from harness.reports.leaderboard.forms import leaderboard_json, leaderboard_markdown, leaderboard_table
@@ -99,6 +100,16 @@ def test_a_fragile_solution_is_marked_in_every_form() -> None:
     assert "| faster, fragile |" in leaderboard_markdown(made)
     (standing,) = json.loads(leaderboard_json(made))["problems"][0]["standings"]
     assert standing["is_fragile"] is True
+
+
+def test_an_unconfined_solution_is_marked_and_every_level_is_in_the_json() -> None:
+    def made(level: ConfinementLevel) -> Board:
+        return board(replace(timed(day=1, speedup=3.0, id="a"), confinement=level))
+
+    assert any(line.endswith("faster, unconfined") for line in table(made("none")))
+    assert not any("confined" in line for line in table(made("files")))
+    (standing,) = json.loads(leaderboard_json(made("files")))["problems"][0]["standings"]
+    assert standing["confinement"] == "files"
 
 
 def test_the_table_of_simulated_runs_ranks_nothing_and_says_why() -> None:
