@@ -64,11 +64,13 @@ class Runtime:
         library.sim_trace.argtypes = (ctypes.c_int,)
         library.sim_trace.restype = None
         library.sim_reset_errors.restype = None
+        library.sim_mark_written.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+        library.sim_mark_written.restype = None
         # Each is looked up here, before any code of a kernel's author runs: a library's names can be given anew.
         self._report, self._error_string = library.sim_take_report, library.sim_error_string
         self._sticky_error, self._reset_errors = library.sim_sticky_error, library.sim_reset_errors
         self._sample_blocks, self._limit_work = library.sim_sample_blocks, library.sim_limit_work
-        self._trace = library.sim_trace
+        self._trace, self._mark_written = library.sim_trace, library.sim_mark_written
 
     def synchronize(self) -> None:
         """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
@@ -91,6 +93,10 @@ class Runtime:
     def trace(self, is_on: bool) -> None:
         """Count from now on what runs, for the report, or stop."""
         self._trace(int(is_on))
+
+    def mark_written(self, address: int, nbytes: int) -> None:
+        """Note for the checked build that the host wrote there."""
+        self._mark_written(address, nbytes)
 
     def take_report(self) -> str:
         """Return what was seen since the last report, as JSON: `findings`, `launches`, `ran` (names with counts and

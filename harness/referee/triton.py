@@ -1,7 +1,8 @@
-"""Triton, for which the simulator has no compiler: no fault of the solution, as on a GPU it may run."""
+"""Triton, whose interpreter runs a kernel where there is no GPU: what it lacks is no fault of the solution."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 
 from harness.model.verdict import Verdict
@@ -26,9 +27,10 @@ def beyond_triton(raised: Raised) -> SolutionFailed | None:
     return _unsupported(int(frame["line"]) if frame else None, raised.traceback)
 
 
-def require_no_triton(solution: Solution) -> None:
-    """Refuse a solution that says in solution.yaml that it is written in Triton. Raises: SolutionFailed."""
-    if solution.about.language != "triton":
+def require_triton(solution: Solution) -> None:
+    """Refuse a solution that says in solution.yaml that it is written in Triton where there is none. Raises:
+    SolutionFailed."""
+    if solution.about.language != "triton" or importlib.util.find_spec("triton") is not None:
         return
     text = solution.source_path.read_text(errors="replace")
     use = _USE.search(text)
@@ -37,4 +39,5 @@ def require_no_triton(solution: Solution) -> None:
 
 def _unsupported(line: int | None, details: str | None = None) -> SolutionFailed:
     where = "" if line is None else f" at line {line}"
-    return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{where}", details)
+    next_step = "install Triton, whose interpreter runs kernels on the CPU (pip install triton), or evaluate on a GPU"
+    return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{where}", details, next_step)

@@ -25,8 +25,8 @@ FIXED = {
     "harness.devices.cuda.tracer.Tracer": "_register _register_clock _timestamp _enable _disable _flush _next "
     "_callbacks _clock _buffers",
     "harness.cudasim.loaded.Runtime": "_report _error_string _sticky_error _reset_errors _sample_blocks _limit_work "
-    "_trace",
-    "harness.devices.sim.device.SimDevice": "_runtime",
+    "_trace _mark_written",
+    "harness.devices.sim.device.SimDevice": "_runtime _triton",
     "harness.worker.arm.Arm": "device extensions _buffers _sharing",
     "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded",
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.cudasim import Runtime, Toolkit, load_runtime
 from harness.devices.base import Measured
 from harness.devices.sim.findings import RuntimeReport, parse_report
+from harness.devices.sim.triton import TritonKernels
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class SimDevice:
         self._launches = 0
         self._findings: list[Finding] = []
         self._account: Account | None = None
+        self._triton = TritonKernels(runtime.mark_written)
+        self._triton.offer()
 
     def warm_up(self) -> None:
         """Do nothing: the runtime is loaded."""
@@ -124,10 +127,12 @@ class SimDevice:
         """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0."""
         self._is_sampling = bool(count)
         self._runtime.sample_blocks(count, seed)
+        self._triton.sample(count, seed)
 
     def limit_work(self, seconds: float | None) -> None:
         """Limit it: a launch that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
         self._runtime.limit_work(seconds)
+        self._triton.limit_work(seconds)
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Return findings and launches since the last call; errors that make later calls fail stay in force."""
@@ -146,6 +151,7 @@ class SimDevice:
 
     def start_trace(self) -> None:
         self._runtime.trace(True)
+        self._triton.ran.clear()
 
     def take_trace(self) -> tuple[KernelRun, ...] | None:
         """Make a row per kernel and per operator of torch that ran, at most `_MOST_ROWS` a name; times mean nothing."""
@@ -156,7 +162,7 @@ class SimDevice:
         return tuple(row for name, (count, elements) in ran.items() for row in _rows(name, count, elements))
 
     def _read_report(self) -> RuntimeReport:
-        report = parse_report(self._runtime.take_report())
+        report = self._triton.added_to(parse_report(self._runtime.take_report()))
         self._findings += report.findings
         self._launches += report.launches
         self._account = report.account

@@ -1,0 +1,222 @@
+"""Triton on the simulated device: its own interpreter runs a kernel's programs one after another, and each asks here
+before it touches memory.
+
+Only the code of solutions gets Triton. Torch, which would compile for a GPU with it, is told that there is none.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any  # Triton has no types, and its interpreter none that are meant for others
+
+from harness.cudasim import UNSUPPORTED_MARK
+from harness.devices.sim.findings import RuntimeReport, counted_as
+from harness.devices.sim.triton_launch import KernelFault, Launch
+from harness.sandbox.wire.device import Account, Finding
+
+if TYPE_CHECKING:
+    import torch
+
+_ACCESSES = {
+    "create_masked_load": "load",
+    "create_masked_store": "store",
+    "create_atomic_rmw": "atomic operation",
+    "create_atomic_cas": "atomic operation",
+}
+"""The interpreter's accesses of memory, to which all others come down."""
+
+
+class TritonKernels:
+    """What kernels of Triton's did in this process, and how the next ones are to run."""
+
+    def __init__(self, mark_written: Callable[[int, int], None]) -> None:
+        """`mark_written` is told address and number of the bytes that kernels write."""
+        self._mark_written = mark_written
+        self.ran: list[str] = []
+        """The kernel of each launch since the trace began."""
+        self._findings: list[Finding] = []
+        self._launches = self._atomic_launches = 0
+        self._reported = 0, 0
+        self._launch: Launch | None = None
+        self._sampled: tuple[int, int] | None = None
+        self._work_s: float | None = None
+
+    def offer(self) -> None:
+        """Let all code but torch's import Triton, where it is installed."""
+        sys.modules.pop("triton", None)
+        if importlib.util.find_spec("triton") is None:
+            sys.modules["triton"] = None  # type: ignore[assignment]
+            return
+        import torch.utils._triton
+
+        for name in ("has_triton", "has_triton_package"):
+            setattr(torch.utils._triton, name, lambda: False)
+        sys.meta_path.insert(0, _Finder(self._take_over))
+
+    def sample(self, count: int | None, seed: int) -> None:
+        """Run the first, the last and `count` - 2 random programs of each launch; all of them for None, none for 0."""
+        self._sampled = None if count is None else (count, seed)
+
+    def limit_work(self, seconds: float | None) -> None:
+        """Give up a launch that would take longer, by what its first programs take."""
+        self._work_s = seconds
+
+    def added_to(self, report: RuntimeReport) -> RuntimeReport:
+        """Add what these kernels did since the last report, and to the account all that they ever did."""
+        findings, launches = self._reported
+        self._reported = len(self._findings), self._launches
+        counts = Counter(report.account.findings)
+        for finding in self._findings:
+            counts[counted_as(finding)] += finding.count
+        account = Account(
+            report.account.launches + self._launches,
+            dict(counts),
+            report.account.traces,
+            report.account.atomics + self._atomic_launches,
+        )
+        ran = {name: (count, 0) for name, count in Counter(self.ran).items()}
+        return RuntimeReport(
+            (*report.findings, *self._findings[findings:]),
+            report.launches + self._launches - launches,
+            None if report.ran is None else {**report.ran, **ran},
+            account,
+        )
+
+    def _take_over(self) -> None:
+        from triton.runtime import interpreter
+        from triton.runtime.autotuner import Autotuner
+
+        executor, builder = interpreter.GridExecutor, interpreter.InterpreterBuilder
+        executor.__init__ = self._made(executor.__init__, interpreter.interpreter_builder)
+        executor.__call__ = self._launched(executor.__call__)
+        executor._init_args_hst = lambda _, args, kwargs: (list(args), dict(kwargs))  # all of it is the host's memory
+        executor._restore_args_dev = lambda *_: None
+        for name, words in _ACCESSES.items():
+            setattr(builder, name, self._accessed(getattr(builder, name), words))
+        Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
+
+    def _made(self, init: Callable[..., None], grid: Any) -> Callable[..., None]:
+        def made(executor: Any, fn: Any, *rest: Any, **more: Any) -> None:
+            init(executor, fn, *rest, **more)
+            executor.fn = _Programs(executor.fn, lambda: self._current().begins(grid.grid_idx, grid.grid_dim))
+
+        return made
+
+    def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
+        def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
+            tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
+            self._launch = launch = Launch(executor.fn.__name__, tensors, self._sampled, self._work_s)
+            self._launches += 1
+            self.ran.append(launch.kernel)
+            try:
+                call(executor, *args, **kwargs)
+            except Exception as error:  # whatever a kernel of a stranger's raises, in as many wrappers as it has calls
+                self._fail(launch, error)
+            finally:
+                self._launch = None
+                self._atomic_launches += launch.is_atomic
+
+        return launched
+
+    def _fail(self, launch: Launch, error: BaseException) -> None:
+        """Raise what the device would report for a fault; what the interpreter can't do is a gap of the simulator's."""
+        while error.__cause__ is not None:
+            error = error.__cause__
+        if isinstance(error, AssertionError):
+            error = launch.fault("device-assert", str(error) or "an assertion failed", error)
+        if not isinstance(error, KernelFault):
+            raise NotImplementedError(f"{UNSUPPORTED_MARK} Triton's interpreter: {error!r}") from error
+        self._findings.append(error.finding)
+        raise RuntimeError(f"CUDA error: {error.finding.kind} in {launch.kernel}")
+
+    def _current(self) -> Launch:
+        if self._launch is None:
+            raise RuntimeError("a kernel of Triton's runs outside of a launch")
+        return self._launch
+
+    def _accessed(self, access: Callable[..., Any], words: str) -> Callable[..., Any]:
+        names = list(inspect.signature(access).parameters)
+        pointers_at = names.index("ptrs" if "ptrs" in names else "ptr")
+        mask_at = names.index("mask") if "mask" in names else None
+
+        def accessed(*args: Any) -> Any:
+            touched = self._current().require_inside(args[pointers_at], args[mask_at] if mask_at else None, words)
+            for address, nbytes in touched if words != "load" else ():
+                self._mark_written(address, nbytes)
+            return access(*args)
+
+        return accessed
+
+
+class _Programs:
+    """A kernel's function as the interpreter calls it once for each program: only some may be wanted."""
+
+    def __init__(self, fn: Callable[..., None], begins: Callable[[], bool]) -> None:
+        self._fn, self._begins = fn, begins
+        self.__name__, self.__signature__ = fn.__name__, inspect.signature(fn)
+        self.__globals__ = fn.__globals__  # whose Triton the interpreter takes over
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        if self._begins():
+            self._fn(*args, **kwargs)
+
+
+def _tensors(named: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield tensors by the parameter that they came with, those of tuples and descriptors, too. Raises: ValueError."""
+    import torch
+
+    for name, value in named:
+        value = getattr(value, "base", value) if not isinstance(value, torch.Tensor) else value
+        if isinstance(value, tuple):
+            yield from _tensors((f"{name}[{place}]", item) for place, item in enumerate(value))
+        elif isinstance(value, torch.Tensor):
+            if value.device.type != "cuda":
+                raise ValueError(f"{name} cannot be accessed by a kernel of Triton's (a tensor of the CPU's?)")
+            yield name, value
+
+
+class _Finder(MetaPathFinder):
+    """Finds Triton for all but torch, with its interpreter switched on and `then` called once it is imported."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if fullname != "triton":
+            return None
+        if _importer().partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'triton'", name="triton")
+        sys.meta_path.remove(self)
+        os.environ["TRITON_INTERPRET"] = "1"
+        spec = importlib.util.find_spec("triton")
+        if spec is not None and spec.loader is not None:
+            spec.loader = _LoaderAndMore(spec.loader, self._then)
+        return spec
+
+
+class _LoaderAndMore(Loader):
+    def __init__(self, loader: Loader, then: Callable[[], None]) -> None:
+        self._loader, self._then = loader, then
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        self._then()
+
+
+def _importer() -> str:
+    """The name of the module whose line imports."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", ""))

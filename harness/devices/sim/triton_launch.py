@@ -1,0 +1,126 @@
+"""One launch of a kernel of Triton's: which of its programs run, and whether what they touch is theirs."""
+
+from __future__ import annotations
+
+import linecache
+import random
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from harness.sandbox.wire.device import Finding
+
+if TYPE_CHECKING:
+    import torch
+
+_TRIED_S = 0.2
+"""The time after which a launch's first programs say how long all of them would take."""
+
+
+class KernelFault(Exception):
+    """What a GPU would report of a kernel; `finding` has its line."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.detail)
+        self.finding = finding
+
+
+@dataclass
+class Launch:
+    """A launch under way: its tensors by their parameters, and how much of it is to run."""
+
+    kernel: str
+    tensors: Mapping[str, torch.Tensor]
+    sampled: tuple[int, int] | None
+    """How many programs, and the seed by which they are chosen; None runs all."""
+    work_s: float | None
+    is_atomic: bool = False
+    _started: float = 0.0
+    _chosen: frozenset[int] | None = None
+    _program: tuple[int, int, int] | None = None
+    _ran: int = 0
+
+    def begins(self, program: Sequence[int], grid: Sequence[int]) -> bool:
+        """Tell whether this program is to run. Raises: KernelFault where all of them would take too long."""
+        programs = grid[0] * grid[1] * grid[2]
+        if self.sampled is not None:
+            self._chosen = self._chosen if self._chosen is not None else _chosen(programs, *self.sampled)
+            if (program[0] * grid[1] + program[1]) * grid[2] + program[2] not in self._chosen:
+                return False
+            programs = len(self._chosen)
+        self._started = self._started or time.perf_counter()
+        taken_s = time.perf_counter() - self._started
+        if self.work_s is not None and taken_s > _TRIED_S and taken_s * programs > self.work_s * self._ran:
+            raise self.fault("too-much-work", f"{programs:,} programs, of which {self._ran:,} took {taken_s:.1f} s")
+        self._program = (program[0], program[1], program[2])
+        self._ran += 1
+        return True
+
+    def require_inside(self, pointers: Any, mask: Any, words: str) -> Iterator[tuple[int, int]]:
+        """Require that all that isn't masked out lies in memory of the launch's tensors, and return where that is, as
+        addresses and numbers of bytes. Raises: KernelFault."""
+        self.is_atomic |= words.startswith("atomic")
+        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        places = pointers.data
+        wanted = True if mask is None else numpy.broadcast_to(mask.data, places.shape).astype(bool)
+        is_outside = numpy.full(places.shape, wanted)
+        for first, end in map(_range, self.tensors.values()):
+            is_outside &= (places < first) | (places + numpy.uint64(size) > end)
+        if is_outside.any():
+            wrong = places[is_outside]
+            detail = f"{words} of {size} bytes {self._where(int(wrong.flat[0]))}"
+            raise self.fault("illegal-address", detail, count=int(wrong.size))
+        return _runs(places[numpy.broadcast_to(wanted, places.shape)], size)
+
+    def fault(self, kind: str, detail: str, raised: BaseException | None = None, count: int = 1) -> KernelFault:
+        """Make the error of the kernel's line that is under way, or from which `raised` came."""
+        frames = reversed(list(traceback.walk_tb(raised.__traceback__))) if raised else traceback.walk_stack(None)
+        file, line = _place(frames)
+        code = linecache.getline(file, line).strip() or None
+        return KernelFault(
+            Finding(kind, detail, self.kernel, Path(file).name, line, block=self._program, count=count, code=code)
+        )
+
+    def _where(self, address: int) -> str:
+        """Say how far it lies from the nearest tensor."""
+        misses = []
+        for name, (first, end) in ((name, _range(tensor)) for name, tensor in self.tensors.items()):
+            misses += [(address - end, f"behind the end of {name}")] if address >= end else []
+            misses += [(first - address, f"before the beginning of {name}")] if address < first else []
+        return "{:,} bytes {}".format(*min(misses)) if misses else "over the end of a tensor"
+
+
+def _chosen(programs: int, count: int, seed: int) -> frozenset[int]:
+    if count >= programs:
+        return frozenset(range(programs))
+    between = random.Random(seed).sample(range(1, programs - 1), max(0, count - 2))
+    return frozenset([*([0, programs - 1][:count]), *between])
+
+
+def _runs(places: Any, size: int) -> Iterator[tuple[int, int]]:
+    """Join elements of `size` bytes that follow each other."""
+    ordered = numpy.unique(places)
+    for run in numpy.split(ordered, numpy.flatnonzero(numpy.diff(ordered) != size) + 1):
+        if run.size:
+            yield int(run[0]), int(run.size) * size
+
+
+def _range(tensor: torch.Tensor) -> tuple[int, int]:
+    """The memory that the tensor is a view of: a kernel may well use more of it."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
+def _place(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int]:
+    """Find the innermost line that is neither ours nor a library's."""
+    for frame, line in frames:
+        name = frame.f_globals.get("__name__", "").partition(".")[0]
+        if name not in ("harness", "triton", "numpy"):
+            return frame.f_code.co_filename, line
+    return "", 0

@@ -1,0 +1,155 @@
+"""Kernels in Triton where there is no GPU, up to the verdict: each solution doubles a vector of odd length."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.referee.triton import require_triton
+from harness.sandbox.outcome import SolutionFailed
+from harness.workspace.solution import load_solution
+from tests.evaluations import QUICK, evaluate_all
+
+PROBLEM = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+def get_inputs():
+    return [torch.rand(1003)]
+def get_init_inputs():
+    return []
+"""
+SOLUTION = """\
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+@triton.jit
+def twice(value):
+    return 2 * value
+
+DECORATOR
+@triton.jit
+def double(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    KERNEL
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.zeros_like(x)
+        CALL
+        return y
+"""
+KERNEL = "tl.store(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)"
+CALL = "double[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)"
+TUNED = "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})], key=['n'])"
+BY_META = "double[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())"
+ASM = """asm: tl.constexpr = 'mov.b32 $0, $1;'
+    value = tl.inline_asm_elementwise(asm, '=r, r', [tl.load(x + at, mask=at < n)], tl.int32, True, 1)
+    tl.store(y + at, value, mask=at < n)"""
+
+SOLUTIONS = {
+    "right": (KERNEL, CALL, ""),
+    "tuned": (KERNEL, BY_META, TUNED),
+    "added": ("tl.atomic_add(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)", CALL, ""),
+    "wrong": (KERNEL.replace("twice(", "3 * ("), CALL, ""),
+    "no_mask": ("tl.store(y + at, twice(tl.load(x + at)), mask=at < n)", CALL, ""),
+    "stores_too_far": ("tl.store(y + at, twice(tl.load(x + at, mask=at < n)))", CALL, ""),
+    "too_small_a_grid": (KERNEL, CALL.replace("triton.cdiv(x.numel(), 256)", "3"), ""),
+    "of_the_cpu": (KERNEL, CALL.replace("(x, y", "(x.cpu(), y"), ""),
+    "by_torch": (KERNEL, "y = x + x", ""),
+    "decoy": (KERNEL, CALL + "; y = x + x", ""),
+    "assembly": (ASM, CALL, ""),
+}
+
+
+def workspace(root: Path, solutions: Iterable[str]) -> Path:
+    (root / "problems/double").mkdir(parents=True)
+    (root / "problems/double/problem.py").write_text(PROBLEM)
+    for name in solutions:
+        kernel, call, decorator = SOLUTIONS[name]
+        folder = root / "solutions/double" / name
+        folder.mkdir(parents=True)
+        text = SOLUTION.replace("KERNEL", kernel).replace("CALL", call).replace("DECORATOR", decorator)
+        (folder / "solution.py").write_text(text)
+    return root
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    root = workspace(tmp_path_factory.mktemp("workspace"), SOLUTIONS)
+    return evaluate_all(root, "double", root / "results", "sim", config=QUICK)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("right", Verdict.PASSED),
+        ("tuned", Verdict.PASSED),
+        ("added", Verdict.PASSED),
+        ("wrong", Verdict.WRONG_VALUES),
+        ("no_mask", Verdict.MEMORY_ERROR),
+        ("stores_too_far", Verdict.MEMORY_ERROR),
+        ("too_small_a_grid", Verdict.WRONG_VALUES),
+        ("of_the_cpu", Verdict.RUNTIME_ERROR),
+        ("by_torch", Verdict.NO_CUSTOM_KERNEL),
+        ("decoy", Verdict.NO_CUSTOM_KERNEL),
+        ("assembly", Verdict.UNSUPPORTED),
+    ],
+)
+def test_a_kernel_of_triton_s_is_judged_without_a_gpu(
+    judged: dict[str, Evaluation], name: str, verdict: Verdict
+) -> None:
+    assert judged[name].verdict is verdict, judged[name].failure
+
+
+@pytest.mark.sim
+@pytest.mark.heavy
+def test_the_checked_build_takes_what_these_kernels_wrote_for_written(tmp_path: Path) -> None:
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    root = workspace(tmp_path, ["right", "added", "too_small_a_grid"])
+    (root / "configs").mkdir()
+    (root / "configs/checked.yaml").write_text("correctness: {sanitize: true, seeds: 1}\n")
+    found = evaluate_all(root, "double", root / "results", "sim", config="checked")
+    assert {name: one.verdict for name, one in found.items()} == {
+        "right": Verdict.PASSED,
+        "added": Verdict.PASSED,
+        "too_small_a_grid": Verdict.WRONG_VALUES,
+    }
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(("name", "words"), [("no_mask", "load of 4 bytes"), ("stores_too_far", "store of 4 bytes")])
+def test_an_access_outside_of_the_tensors_is_told_with_its_line(
+    judged: dict[str, Evaluation], name: str, words: str
+) -> None:
+    failure = judged[name].failure
+    assert failure is not None
+    said = f"{failure.reason}\n{failure.details}"
+    assert words in said
+    assert "solution.py:14" in said or "line 14" in said
+    assert "behind the end of" in said
+
+
+def test_where_triton_is_missing_the_next_step_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "solution.py").write_text(SOLUTION)
+    (tmp_path / "solution.yaml").write_text("language: triton\n")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SolutionFailed) as raised:
+        require_triton(load_solution(tmp_path))
+    assert raised.value.verdict is Verdict.UNSUPPORTED
+    assert "pip install triton" in (raised.value.failure.next_step or "")
