@@ -32,7 +32,6 @@ from harness.referee.shortage import Attempt, is_shortage, judge_shortage, let_g
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.baselines import references_of
 from harness.referee.trial import Trial, is_timed
-from harness.referee.triton import require_triton
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
@@ -90,9 +89,7 @@ def _verdict_on(error: Exception) -> tuple[Verdict, Failure | None]:
 
 def _require_fit(job: Job, environment: Environment) -> None:
     """Raises: SolutionFailed where this machine can say nothing of the solution."""
-    if environment.backend == "sim":
-        require_triton(job.solution)
-    elif not job.solution.about.runs_on(environment.compute_capability):
+    if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
         raise _on_another_gpu(job, environment)
 
 

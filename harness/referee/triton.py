@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Raised
-from harness.workspace.solution import Solution
 
 _MISSING = re.compile(r"No module named 'triton\b|import of triton\b.* halted|name 'triton' is not defined")
-_USE = re.compile(r"^\s*(import|from)\s+triton\b|\btriton\.\w", re.MULTILINE)
+_USE = re.compile(r"\btriton\.\w")
 _FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
 """The error that comes of Triton for those who set the name to None where the import fails."""
@@ -27,17 +25,7 @@ def beyond_triton(raised: Raised) -> SolutionFailed | None:
     return _unsupported(int(frame["line"]) if frame else None, raised.traceback)
 
 
-def require_triton(solution: Solution) -> None:
-    """Refuse a solution that says in solution.yaml that it is written in Triton where there is none. Raises:
-    SolutionFailed."""
-    if solution.about.language != "triton" or importlib.util.find_spec("triton") is not None:
-        return
-    text = solution.source_path.read_text(errors="replace")
-    use = _USE.search(text)
-    raise _unsupported(text.count("\n", 0, use.end()) + 1 if use else None)
-
-
-def _unsupported(line: int | None, details: str | None = None) -> SolutionFailed:
+def _unsupported(line: int | None, details: str) -> SolutionFailed:
     where = "" if line is None else f" at line {line}"
     next_step = "install Triton, whose interpreter runs kernels on the CPU (pip install triton), or evaluate on a GPU"
     return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{where}", details, next_step)

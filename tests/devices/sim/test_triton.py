@@ -10,9 +10,6 @@ import pytest
 
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.triton import require_triton
-from harness.sandbox.outcome import SolutionFailed
-from harness.workspace.solution import load_solution
 from tests.evaluations import QUICK, evaluate_all
 
 PROBLEM = """\
@@ -141,15 +138,3 @@ def test_an_access_outside_of_the_tensors_is_told_with_its_line(
     assert words in said
     assert "solution.py:14" in said or "line 14" in said
     assert "behind the end of" in said
-
-
-def test_where_triton_is_missing_the_next_step_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "solution.py").write_text(SOLUTION)
-    (tmp_path / "solution.yaml").write_text("language: triton\n")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(SolutionFailed) as raised:
-        require_triton(load_solution(tmp_path))
-    assert raised.value.verdict is Verdict.UNSUPPORTED
-    assert "pip install triton" in (raised.value.failure.next_step or "")
