@@ -17,9 +17,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any  # Triton has no types, and its interpreter none that are meant for others
 
+import numpy
+
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_launch import KernelFault, Launch
+from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.sandbox.wire.device import Account, Finding
 
 if TYPE_CHECKING:
@@ -99,8 +102,10 @@ class TritonKernels:
         executor.__call__ = self._launched(executor.__call__)
         executor._init_args_hst = lambda _, args, kwargs: (list(args), dict(kwargs))  # all of it is the host's memory
         executor._restore_args_dev = lambda *_: None
+        interpreter._implicit_cvt = _with_numbers(interpreter)
         for name, words in _ACCESSES.items():
             setattr(builder, name, self._accessed(getattr(builder, name), words))
+        offer_libdevice(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
 
     def _made(self, init: Callable[..., None], grid: Any) -> Callable[..., None]:
@@ -154,6 +159,19 @@ class TritonKernels:
             return access(*args)
 
         return accessed
+
+
+def _with_numbers(interpreter: Any) -> Callable[[Any], Any]:
+    """Give kernels the floats among their arguments as a GPU's have them: scalars of 32 bits, with methods."""
+    convert, language = interpreter._implicit_cvt, interpreter.tl
+
+    def converted(argument: Any) -> Any:
+        if not isinstance(argument, float):
+            return convert(argument)
+        handle = interpreter.TensorHandle(numpy.array([argument], dtype=numpy.float32), language.float32)
+        return language.tensor(handle, language.float32)
+
+    return converted
 
 
 class _Programs:

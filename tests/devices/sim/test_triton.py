@@ -28,6 +28,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import nn
+from triton.language.extra import libdevice
 
 @triton.jit
 def twice(value):
@@ -35,7 +36,7 @@ def twice(value):
 
 DECORATOR
 @triton.jit
-def double(x, y, n, BLOCK: tl.constexpr):
+def double(x, y, n, BLOCK: tl.constexpr, factor=2.0):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     KERNEL
 
@@ -55,6 +56,11 @@ ASM = """asm: tl.constexpr = 'mov.b32 $0, $1;'
 
 SOLUTIONS = {
     "right": (KERNEL, CALL, ""),
+    "by_a_number": (
+        KERNEL.replace("twice(", "factor.to(tl.float32) * ("),
+        CALL.replace("BLOCK=", "factor=2.0, BLOCK="),
+        "",
+    ),
     "tuned": (KERNEL, BY_META, TUNED),
     "added": ("tl.atomic_add(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)", CALL, ""),
     "wrong": (KERNEL.replace("twice(", "3 * ("), CALL, ""),
@@ -64,6 +70,8 @@ SOLUTIONS = {
     "of_the_cpu": (KERNEL, CALL.replace("(x, y", "(x.cpu(), y"), ""),
     "by_torch": (KERNEL, "y = x + x", ""),
     "decoy": (KERNEL, CALL + "; y = x + x", ""),
+    "by_libdevice": (KERNEL.replace("twice(", "2 * libdevice.abs("), CALL, ""),
+    "odd_libdevice": (KERNEL.replace("twice(", "2 * libdevice.normcdf("), CALL, ""),
     "assembly": (ASM, CALL, ""),
 }
 
@@ -93,6 +101,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
     ("name", "verdict"),
     [
         ("right", Verdict.PASSED),
+        ("by_a_number", Verdict.PASSED),
         ("tuned", Verdict.PASSED),
         ("added", Verdict.PASSED),
         ("wrong", Verdict.WRONG_VALUES),
@@ -102,6 +111,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("of_the_cpu", Verdict.RUNTIME_ERROR),
         ("by_torch", Verdict.NO_CUSTOM_KERNEL),
         ("decoy", Verdict.NO_CUSTOM_KERNEL),
+        ("by_libdevice", Verdict.PASSED),
+        ("odd_libdevice", Verdict.UNSUPPORTED),
         ("assembly", Verdict.UNSUPPORTED),
     ],
 )
@@ -136,5 +147,5 @@ def test_an_access_outside_of_the_tensors_is_told_with_its_line(
     assert failure is not None
     said = f"{failure.reason}\n{failure.details}"
     assert words in said
-    assert "solution.py:14" in said or "line 14" in said
+    assert "line 15" in said
     assert "behind the end of" in said

@@ -1,0 +1,44 @@
+"""NVIDIA's libdevice for Triton's interpreter, which has none: torch computes the functions that kernels call most."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+from typing import Any
+
+_ALIKE = (
+    "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor fmax fmin fmod "
+    "hypot lgamma log log10 log1p log2 pow rsqrt sin sinh sqrt tan tanh trunc"
+)
+_OF_TORCH = {name: name for name in _ALIKE.split()}
+_OF_TORCH |= {f"fast_{name}": name for name in ["cos", "exp", "log", "pow", "sin", "tan", "tanh"]}
+_OF_TORCH |= {"fabs": "abs", "rint": "round", "nearbyint": "round"}
+"""Functions of libdevice (its User's Guide, section 3) and of torch, without the prefix and the suffix of the type."""
+_SYMBOL = re.compile(r"__nv_(?P<name>\w+?)f?")
+
+
+def offer_libdevice(interpreter: Any) -> None:
+    """Let kernels that the interpreter runs call them; any other function stays what the interpreter can't do."""
+    semantic = getattr(interpreter, "interpreter_semantic", None)
+    if semantic is None:  # Triton before 3.4 passes another argument
+        return
+    of_cuda = importlib.import_module("triton.language.extra.cuda.libdevice")
+    generic = importlib.import_module("triton.language.extra.libdevice")
+    for name, function in inspect.getmembers(of_cuda, inspect.isfunction):
+        if "_semantic" in inspect.signature(function).parameters:
+            for module in (of_cuda, generic):
+                setattr(module, name, functools.partial(function, _semantic=semantic))
+    interpreter.InterpreterBuilder.create_extern_elementwise = functools.partialmethod(_computed, interpreter)
+
+
+def _computed(builder: Any, interpreter: Any, library: str, path: str, symbol: str, values: Any, *_: Any) -> Any:
+    import torch
+
+    match = _SYMBOL.fullmatch(symbol)
+    name = _OF_TORCH.get(match["name"]) if match else None
+    if name is None:
+        raise NotImplementedError(f"{symbol} of libdevice")
+    result = getattr(torch, name)(*(torch.from_numpy(value.data) for value in values))
+    return interpreter.TensorHandle(result.numpy(), values[0].dtype.scalar)
