@@ -50,6 +50,8 @@ KERNEL = "tl.store(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)"
 CALL = "double[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)"
 TUNED = "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})], key=['n'])"
 BY_META = "double[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())"
+SIGN = """value = tl.load(x + at, mask=at < n)
+    tl.store(y + at, 2 * libdevice.copysign(libdevice.abs(value), value), mask=at < n)"""
 ASM = """asm: tl.constexpr = 'mov.b32 $0, $1;'
     value = tl.inline_asm_elementwise(asm, '=r, r', [tl.load(x + at, mask=at < n)], tl.int32, True, 1)
     tl.store(y + at, value, mask=at < n)"""
@@ -70,7 +72,7 @@ SOLUTIONS = {
     "of_the_cpu": (KERNEL, CALL.replace("(x, y", "(x.cpu(), y"), ""),
     "by_torch": (KERNEL, "y = x + x", ""),
     "decoy": (KERNEL, CALL + "; y = x + x", ""),
-    "by_libdevice": (KERNEL.replace("twice(", "2 * libdevice.abs("), CALL, ""),
+    "by_libdevice": (SIGN, CALL, ""),
     "odd_libdevice": (KERNEL.replace("twice(", "2 * libdevice.normcdf("), CALL, ""),
     "assembly": (ASM, CALL, ""),
 }
