@@ -16,6 +16,9 @@ def pytest_configure(config: pytest.Config) -> None:
     Tests that want it say so, with the mark and the fixture."""
     if not any(Path("/dev").glob("nvidia[0-9]*")):
         os.environ["CUDA_HOME"] = os.devnull
+    # A test process for each core, and torch's threads in each: on busy cores those that wait would spin, and tests of
+    # a quarter of a minute take five.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(scope="module")
