@@ -25,7 +25,7 @@ class Job:
     problem_ref: ProblemRef
     solution_ref: SolutionRef
     outages: tuple[str, ...] = ()
-    """What the machine may have done at earlier tries, each of which ended with it."""
+    """The machine's part in earlier tries, each of which ended with it."""
 
 
 def make_job(run: str, task: Task, config: Config, seed: int) -> Job:

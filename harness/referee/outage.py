@@ -1,4 +1,4 @@
-"""What the machine may have done to an evaluation: that is tried again, once.
+"""An evaluation that the machine may have ended is tried again, once.
 
 A second try that ends the same way is the solution's doing, since a process can signal itself, take the memory and fill
 the disk, too. It is the machine's only where the referee sees so for itself.

@@ -13,8 +13,8 @@ _FILES = {
     "": ("", "memory.max", "memory.current", "inactive_file"),  # cgroup v2: Linux's admin-guide/cgroup-v2.rst
     "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
-"""By the controllers of a line of /proc/self/cgroup: where the groups are, limit, use, and what of it the kernel gives
-back when others need it."""
+"""The folder of the groups and the names of files, by the controllers of a line of /proc/self/cgroup: limit, use, and
+in memory.stat the part of it that the kernel gives back when others need it."""
 
 
 def available_bytes() -> int:
