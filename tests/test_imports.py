@@ -23,6 +23,7 @@ ALLOWED = {
     "complaints": {"suggest"},
     "errors": set(),
     "plain_file": set(),
+    "room": set(),
     "python_text": set(),
     "face": set(),
     "__main__": {"cli", "run"},  # run: where compiled modules are kept, before torch is imported
@@ -31,11 +32,11 @@ ALLOWED = {
     "workspace": {"model", "complaints", "errors", "plain_file", "suggest", "python_text"},
     "cudasim": {"face", "python_text"},
     "wire": {"model"},  # arms alone, see below: the names of metrics
-    "devices": {"face", "wire", "model", "cudasim", "errors"},
+    "devices": {"face", "wire", "model", "cudasim", "errors", "room"},
     "sandbox": {"wire", "model", "errors"},
     "worker": {"wire", "devices"},
     "builder": {"sandbox", "wire", "devices", "workspace", "model", "errors", "plain_file"},
-    "referee": {"builder", "sandbox", "wire", "devices", "workspace", "model", "errors"},
+    "referee": {"builder", "sandbox", "wire", "devices", "workspace", "model", "errors", "room"},
     "run": {
         *{"referee", "builder", "sandbox", "wire", "devices"},
         *{"workspace", "store", "model", "errors", "plain_file"},

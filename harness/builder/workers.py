@@ -103,6 +103,7 @@ def bring(worker: WorkerProcess, folder: Path, sha256: str | None = None, compil
     Raises: HarnessError as seen_files(), MachineError as WorkerProcess.ask().
     """
     worker.compilers = compilers
+    worker.holds_solution = True
     return str(worker.bring(seen_files(folder, sha256), solution_place(folder)) / "solution.py")
 
 

@@ -11,8 +11,13 @@ from typing import Literal, get_args
 
 from harness.devices.base import Host, WorkerDevice
 from harness.errors import MachineError, UsageError
+from harness.room import require_room
 
 Choice = Literal["auto", "cuda", "sim"]
+_ROOM_BYTES = 64 * 2**20
+"""The room for some extensions."""
+_TOOLKIT_BYTES = 2**30
+"""The room for the simulator's toolkit, nearly all of it two precompiled headers (960 MB with torch 2.13)."""
 _LETTERS = 200
 """The most characters that are shown of an error that has no short form."""
 
@@ -47,6 +52,7 @@ def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sani
     require_simulator(chosen, sanitize)
     try:
         cache.mkdir(parents=True, exist_ok=True)
+        require_room(cache, _ROOM_BYTES)
         return _cuda_host() if chosen == "cuda" else _sim_host(cache, progress, sanitize)
     except OSError as error:
         if not _is_of(cache, error):
@@ -82,10 +88,12 @@ def _cuda_host() -> Host:
 
 
 def _sim_host(cache: Path, progress: Callable[[str], None], sanitize: bool) -> Host:
-    from harness.cudasim import SimUnavailable, ensure_toolkit
+    from harness.cudasim import SimUnavailable, ensure_toolkit, is_prepared
     from harness.devices.sim.host import SimHost
 
     try:
+        if not is_prepared(cache):
+            require_room(cache, _TOOLKIT_BYTES)
         return SimHost(ensure_toolkit(cache, progress, sanitize))
     except SimUnavailable as error:
         raise MachineError(f"the simulator can't run here: {error}") from error

@@ -28,6 +28,7 @@ from harness.referee.correctness import Notify
 from harness.referee.found import Found, Stage
 from harness.referee.job import Job
 from harness.referee.memory import require_memory
+from harness.referee.outage import Outage, settled, suspected
 from harness.referee.shortage import Attempt, is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.baselines import references_of
@@ -52,7 +53,7 @@ def evaluate(
     A failed build is recorded without a worker: `workers` may be None then.
 
     Raises: Interrupted where the run was told to stop; TextsNotBuilt where the solution came to extensions that are to
-    be built first.
+    be built first; Outage where the machine may be at fault, and this was the first try.
     """
     started_at, started = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
     found = Found(stages_s={"build": built.seconds})
@@ -66,7 +67,10 @@ def evaluate(
     except (Interrupted, TextsNotBuilt):
         raise
     except Exception as error:
-        verdict, failure = _verdict_on(error)
+        if not job.outages and (what := suspected(error)):
+            let_go(error)
+            raise Outage(what) from None
+        verdict, failure = _verdict_on(settled(error))
         let_go(error)  # now: its frames refer to it, and would keep the GPU's memory until Python collects garbage
     if changed := change_meanwhile(job.problem, job.problem_ref.sha256):
         is_cheat = isinstance(changed, SolutionFailed)
@@ -130,9 +134,13 @@ def _recorded(
         trace=found.trace,
         protections=found.protections,
         confinement=found.confinement,
-        remarks=tuple(dict.fromkeys(found.remarks)),
+        remarks=tuple(dict.fromkeys((*_on_tries(job), *found.remarks))),
         stages_s=found.stages_s,
     )
+
+
+def _on_tries(job: Job) -> list[str]:
+    return [f"try {number} ended so, and all was tried again: {what}" for number, what in enumerate(job.outages, 1)]
 
 
 def _with_advice(failure: Failure, verdict: Verdict, job: Job) -> Failure:

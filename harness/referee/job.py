@@ -24,6 +24,8 @@ class Job:
     seed: int
     problem_ref: ProblemRef
     solution_ref: SolutionRef
+    outages: tuple[str, ...] = ()
+    """The machine's part in earlier tries, each of which ended with it."""
 
 
 def make_job(run: str, task: Task, config: Config, seed: int) -> Job:

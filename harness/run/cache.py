@@ -28,6 +28,12 @@ def keep_bytecode(cache: Path) -> None:
         sys.dont_write_bytecode = False
 
 
+def keep_inductors_folder(cache: Path) -> None:
+    """Have torch make the folder of its compiler's files, as it does in any process that counts operations, in the
+    cache and not in the temporary folder, where it stays. This is called before torch is imported."""
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor"))
+
+
 def _lies_beside(package: str) -> bool:
     found = importlib.util.find_spec(package)
     return found is None or found.origin is None or (Path(found.origin).parent / "__pycache__").is_dir()

@@ -29,6 +29,7 @@ from harness.model.evaluation import Evaluation
 from harness.referee.ceilings.ceilings import device_ceilings
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job
+from harness.referee.outage import Outage
 from harness.run.gpu_lock import GpuLock
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.start import Surroundings
@@ -56,7 +57,8 @@ class Lane(Protocol):
     """A lane, called by one thread."""
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        """Evaluate an assignment. Raises: Interrupted, MachineError; TextsNotBuilt, when the device is free again."""
+        """Evaluate an assignment. Raises: Interrupted, MachineError; TextsNotBuilt or Outage, when the device is free
+        again."""
 
     def examine(self) -> None:
         """Examine the device after each evaluation, whose result is safe by then. Raises: MachineError where the device
@@ -151,8 +153,8 @@ class ProcessLane:
         self._pipe: Connection | None = None
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        """Return what became of it, also where the lane's process itself ended: that is a harness_error in the
-        record."""
+        """Return what became of it, also where the lane's process itself ended for the second time: that is a
+        harness_error in the record."""
         try:
             self._send(assignment)
             while True:
@@ -160,7 +162,7 @@ class ProcessLane:
                 if isinstance(content, Evaluation):
                     self._owes_word = True
                     return content
-                if isinstance(content, TextsNotBuilt):
+                if isinstance(content, (TextsNotBuilt, Outage)):
                     self._owes_word = True
                     raise content
                 if kind == "failed":
@@ -210,7 +212,7 @@ class ProcessLane:
         except OSError:
             raise self._ended() from None
 
-    def _receive(self) -> tuple[str, str | Evaluation | TextsNotBuilt]:
+    def _receive(self) -> tuple[str, str | Evaluation | TextsNotBuilt | Outage]:
         """Receive what the lane says next: trusted code of ours on both ends, so it may be pickled."""
         assert self._pipe is not None
         try:

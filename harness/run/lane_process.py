@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 
 from harness.builder.workers import Workers
 from harness.errors import HarnessError, Interrupted
+from harness.referee.outage import Outage
 from harness.run.cores import keep_thread_to
 from harness.run.lane import Assignment, LaneSettings, LocalLane
 from harness.sandbox.process import TextsNotBuilt
@@ -56,8 +57,8 @@ def _serve(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None], 
         try:
             try:
                 pipe.send(("done", lane.evaluate(assignment, lambda what: pipe.send(("note", what)))))
-            except TextsNotBuilt as error:
-                pipe.send(("not built", error))
+            except (TextsNotBuilt, Outage) as error:
+                pipe.send(("not done", error))
             lane.examine()
             pipe.send(("alive", ""))
         except (Interrupted, BrokenPipeError, ConnectionResetError):

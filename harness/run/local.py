@@ -25,6 +25,7 @@ from harness.model.evaluation import Evaluation
 from harness.referee.answers.reference import Reference
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job, make_job
+from harness.referee.outage import Outage
 from harness.run.cores import Cores, keep_thread_to
 from harness.run.lane import Assignment, Lane
 from harness.run.pipeline import Again, Finished, Shape, Stages, run_pipeline
@@ -78,7 +79,8 @@ class _Item:
 
 @dataclass(frozen=True)
 class _Returned:
-    """A job that came to extensions when it was on a lane, for the `returns`th time."""
+    """A job that came to extensions when it was on a lane, for the `returns`th time; or one that is tried again after
+    an outage."""
 
     job: Job
     wanted: tuple[ExtensionText, ...]
@@ -151,13 +153,17 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         if self._nvcc is not None:
             outcome, opinions = self._nvcc.settled(job, outcome)
         if outcome.failed:
-            evaluation = evaluate(job, None, self._lanes.environment, outcome)
+            try:
+                evaluation = evaluate(job, None, self._lanes.environment, outcome)
+            except Outage as outage:
+                return self.prepare(self._again(job, outage, returns))
             return Finished(with_remarks(evaluation, opinions))
         self._observe(job, "built")
         return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns)
 
     def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
-        """Measure, or return Again where it came to extensions that weren't built: the device isn't held meanwhile."""
+        """Measure, or return Again where it came to extensions that weren't built, or after an outage: the device isn't
+        held meanwhile."""
         name, chosen = list(self._lanes.by_name.items())[lane]
         where = f" on {name}" if len(self._lanes.by_name) > 1 else ""
         assignment = Assignment(item.job, item.built, self._lanes.environment)
@@ -165,11 +171,17 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
         except TextsNotBuilt as error:
             return Again(_Returned(item.job, error.texts, item.returns + 1))
+        except Outage as outage:
+            return Again(self._again(item.job, outage, item.returns))
         if item.asked is None:
             return evaluation
         if not item.asked.done():
             self._observe(item.job, "waiting for nvcc")
         return of_evaluation(evaluation, item.built, item.asked.result())
+
+    def _again(self, job: Job, outage: Outage, returns: int) -> _Returned:
+        self._observe(job, f"trying again: {outage}")
+        return _Returned(dataclasses.replace(job, outages=(*job.outages, str(outage))), (), returns)
 
     def overlapped(self, evaluation: Evaluation) -> Evaluation:
         """Say so in the record if compilers were at work while times were taken."""

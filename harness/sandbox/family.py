@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.sandbox.held_files import HeldFiles, files_held
+from harness.sandbox.shared_memory import remove_shared_memory, shared_memory_of
 from harness.sandbox.user_signal import is_own_user, signal_user
 from harness.sandbox.wire.sandbox import MARK, user_of
 
@@ -19,7 +21,6 @@ _ENDING_S = 60
 """A process that waits in the driver can't be ended (uninterruptible sleep, as on a GPU that is stuck). Then the run
 goes on to the check of the GPU's health, which ends it."""
 _ROUND_S = 0.005
-_SHARED_MEMORY = Path("/dev/shm")
 _NAME_CHARS = 40
 
 
@@ -55,28 +56,6 @@ class Leftovers:
         return f"the solution left behind {' and '.join(said)}; they were removed" if said else None
 
 
-def shared_memory_of(user: int) -> list[Path]:
-    """A worker's user's files in /dev/shm. Where workers have no users of their own nobody can tell whose a file is."""
-    found: list[Path] = []
-    if not is_own_user(user):
-        return found
-    with contextlib.suppress(OSError):
-        for path in _SHARED_MEMORY.iterdir():
-            with contextlib.suppress(OSError):
-                if path.lstat().st_uid == user:
-                    found.append(path)
-    return found
-
-
-def remove_shared_memory(user: int) -> tuple[str, ...]:
-    """Remove the shared memory of a worker's user; return the files' names."""
-    files = shared_memory_of(user)
-    for path in files:
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return tuple(path.name for path in files)
-
-
 class Family:
     """The processes of the worker `leader`; those of a user of its own, if it has one, else those that bear `mark`.
 
@@ -84,8 +63,10 @@ class Family:
     such a user they are all signalled at once; else one by one, until no new one is found.
     """
 
-    def __init__(self, leader: int, mark: str) -> None:
+    def __init__(self, leader: int, mark: str, own_memory: Path | None = None) -> None:
+        """`own_memory`: the folder that it sees as /dev/shm, if it has one."""
         self._leader = leader
+        self._own_memory = own_memory
         self._start = start_of(leader)
         self._mark = f"{MARK}={mark}".encode()
         self._strangers: dict[int, int] = {}
@@ -104,8 +85,12 @@ class Family:
         return [one for one in everybody if one.pid in found]
 
     def shared_memory(self) -> list[Path]:
-        """Files of its own user's in /dev/shm."""
-        return shared_memory_of(user_of(self._leader))
+        """List its files and folders in /dev/shm."""
+        return shared_memory_of(user_of(self._leader), self._own_memory)
+
+    def files_held(self, members: Iterable[Process]) -> HeldFiles:
+        """List the files without a name that these of its processes hold."""
+        return files_held([one.pid for one in members], user_of(self._leader))
 
     def stop(self, thoroughly: bool = True) -> None:
         """Have them all stand still (SIGSTOP); what the GPU has been asked for it still does. If not `thoroughly` only
@@ -129,7 +114,7 @@ class Family:
             if (all(has_ended(*one) for one in known.items()) and not self.members()) or time.monotonic() > deadline:
                 break
             time.sleep(_ROUND_S)
-        shared = remove_shared_memory(user_of(self._leader))
+        shared = remove_shared_memory(user_of(self._leader), self._own_memory)
         return Leftovers(tuple(one.name for one in strays), shared)
 
     def _signal(self, number: signal.Signals, thoroughly: bool = True) -> None:

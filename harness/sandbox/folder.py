@@ -7,16 +7,16 @@ import functools
 import os
 import re
 import secrets
-import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from harness.sandbox.family import remove_shared_memory, start_of
-from harness.sandbox.user_signal import signal_user
-from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.family import start_of
+from harness.sandbox.shared_memory import remove_shared_memory
+from harness.sandbox.tree import remove_tree
+from harness.sandbox.user_signal import is_own_user, signal_user
+from harness.sandbox.wire.layout import SHARED_MEMORY, files_folder, own_shared_memory, scratch_folder
 
 _NAME = re.compile(r"harness-worker-(?P<owner>[0-9]{1,10})-(?P<start>[0-9]{1,20})-[0-9a-f]{16}")
 _OF_SCRATCH = ("work", "home", "tmp", "cache", "extensions")
@@ -25,7 +25,8 @@ _ABANDONED_S = 60
 
 
 def make_folder() -> Path:
-    """A folder in the system's temporary one, named for this process. Resolved: it is replaced in what is shown."""
+    """A folder in the system's temporary one, named for this process, and one of shared memory, where there is any.
+    Resolved: it is replaced in what is shown."""
     place = Path(os.path.realpath(tempfile.gettempdir()))
     _remove_abandoned(place, os.getpid())
     folder = place / f"harness-worker-{os.getpid()}-{start_of(os.getpid())}-{secrets.token_hex(8)}"
@@ -33,6 +34,8 @@ def make_folder() -> Path:
     files_folder(folder).mkdir(mode=0o755)
     for name in ("", *_OF_SCRATCH):
         (scratch_folder(folder) / name).mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(OSError):
+        own_shared_memory(folder).mkdir(mode=0o700)
     return folder
 
 
@@ -52,26 +55,25 @@ def show_text(text: str, folder: Path) -> str:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, however deep its folders are, and whatever their modes. No process of the worker lives any
-    more."""
-    with contextlib.suppress(RecursionError):
-        shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():  # deeper than Python's stack, or closed to its owner
-        subprocess.run(["chmod", "-R", "u+rwX", str(folder)], capture_output=True, check=False)
-        subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], capture_output=True, check=False)
+    """Remove a worker's folder, and that of its shared memory. No process of the worker lives any more."""
+    for place in (own_shared_memory(folder), folder):
+        if os.path.lexists(place):
+            remove_tree(place)
 
 
 @functools.cache
 def _remove_abandoned(place: Path, process: int) -> None:
     """Remove, once in a process, folders whose referee is gone, after the processes and the shared memory of its
     workers."""
-    for folder in place.glob("harness-worker-*"):
+    for folder in (*place.glob("harness-worker-*"), *SHARED_MEMORY.glob("harness-worker-*")):
         with contextlib.suppress(OSError):
             match, facts = _NAME.fullmatch(folder.name), folder.lstat()
-            if match is None or folder.is_symlink() or facts.st_uid != os.geteuid():
+            is_ours = facts.st_uid == os.geteuid() or is_own_user(facts.st_uid)
+            if match is None or folder.is_symlink() or not is_ours:
                 continue
             if start_of(int(match["owner"])) != int(match["start"]) and time.time() - facts.st_mtime > _ABANDONED_S:
-                user = scratch_folder(folder).lstat().st_uid
+                scratch = scratch_folder(folder)
+                user = scratch.lstat().st_uid if scratch.exists() else facts.st_uid
                 signal_user(user, signal.SIGKILL)
                 remove_shared_memory(user)
                 remove_folder(folder)

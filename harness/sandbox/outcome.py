@@ -9,6 +9,7 @@ import dataclasses
 import operator
 import re
 
+from harness.errors import MachineError
 from harness.model.check import CheckName, Evidence
 from harness.model.evaluation import Failure
 from harness.model.verdict import Verdict
@@ -35,6 +36,15 @@ class SolutionFailed(Exception):
         evidence = Evidence(check, failed.failure.reason, numbers)
         failed.failure = dataclasses.replace(failed.failure, evidence=(evidence,))
         return failed
+
+
+class WorkerKilled(MachineError):
+    """An end by a signal that others may have sent. `failed` is the verdict where that happens again; None where the
+    machine is seen to be at fault."""
+
+    def __init__(self, what: str, failed: SolutionFailed | None) -> None:
+        super().__init__(what)
+        self.failed = failed
 
 
 class TooMuchWork(SolutionFailed):

@@ -23,9 +23,10 @@ from harness.sandbox.conversation import Conversation, WrongAnswer
 from harness.sandbox.family import Leftovers
 from harness.sandbox.folder import show_text, write_file
 from harness.sandbox.fork_server import START_S, ForkServers
-from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.memory import available_bytes, oom_kills
+from harness.sandbox.outcome import SolutionFailed, WorkerKilled
 from harness.sandbox.start import Launch, StartedWorker
-from harness.sandbox.usage import ExceededLimit, Usage, available_bytes
+from harness.sandbox.usage import ExceededLimit, Usage
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.exchange import READY
 from harness.sandbox.wire.extension_text import ExtensionText
@@ -47,6 +48,8 @@ from harness.sandbox.wire.messages import (
 _LOG = logging.getLogger("harness")
 _REMEDY = "'harness doctor' says what is missing and how to get it"
 _MEMORY_SHARE = 0.8
+_SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)
+"""The signals of the kernel when memory runs out, of programs that watch it, and of operators."""
 _ENDING_S = 30
 """The time limit for a process that has hung up to be gone: freeing much memory takes its time."""
 
@@ -105,11 +108,14 @@ class WorkerProcess:
         with contextlib.suppress(PeerClosed):  # it has ended, as await_start() will find
             self._conversation.say(self._warm_up_nonce, WarmUp())
         self._usage = Usage(int(memory_gib * 2**30) if memory_gib else int(available_bytes() * _MEMORY_SHARE))
+        self._oom_kills = oom_kills()
         self._excess: ExceededLimit | None = None
         self._is_ready = False
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
         self._attendant = attendant
         self._answers = 0
+        self.holds_solution = False
+        """True once it has files of a solution, whose code may run from then on."""
         self.namespace: str | None = None
         """The name that its builds are kept under: the hash of the files that it was brought, unless the builder says
         else."""
@@ -128,6 +134,7 @@ class WorkerProcess:
             SolutionRaised: the solution raised.
             TextsNotBuilt: it came to texts that the referee said it would build.
             MachineError: the process didn't even start.
+            WorkerKilled: it was ended by a signal that others may have sent.
             SolutionFailed: the process crashed, hung, took too much memory, or answered what no worker answers.
         """
         self.await_start()
@@ -318,7 +325,7 @@ class WorkerProcess:
 
     def _crashed(self, request: Request, timeout_s: float) -> SolutionFailed:
         """Make the verdict of a crash. Raises: MachineError where it was ended with the fork server, which no solution
-        reaches; Interrupted."""
+        reaches, or by a signal that others may have sent; Interrupted."""
         try:
             code = self._started.process.wait(timeout=min(_ENDING_S, timeout_s))
         except subprocess.TimeoutExpired:
@@ -329,9 +336,28 @@ class WorkerProcess:
             raise MachineError("the process that workers are forked from has ended, and with it this worker")
         ending = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended by itself with exit code {code}"
         self._output.finish()
-        return SolutionFailed(
+        failed = SolutionFailed(
             Verdict.CRASHED, f"the process {ending} during {type(request).__name__}", self.output or None
         )
+        if -code in _SENT_BY_OTHERS:
+            raise self._killed(failed)
+        return failed
+
+    def _killed(self, failed: SolutionFailed) -> MachineError:
+        """Make the error of an end by a signal that the process, an operator or the kernel may have sent.
+
+        Where the kernel did for want of memory, and there is enough once all its processes are gone, it was they that
+        took it, too fast to be seen.
+        """
+        what = str(failed)
+        if not self.holds_solution:
+            return MachineError(what)
+        if oom_kills() == self._oom_kills:
+            return WorkerKilled(what, failed)
+        self._started.end()
+        what = f"{what}, since the host's memory ran out"
+        took_it = available_bytes() >= self._usage.memory_bytes
+        return WorkerKilled(what, SolutionFailed(Verdict.OUT_OF_MEMORY, what, self.output) if took_it else None)
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from harness.sandbox.family import Family, Leftovers
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.fork_server import ForkServers, Kind, WorkerOutput
 from harness.sandbox.variables import of_own_folder, scrubbed
+from harness.sandbox.wire.layout import own_shared_memory
 from harness.sandbox.wire.means import Level
 from harness.sandbox.wire.sandbox import NO_MARK, Sandbox
 
@@ -95,7 +96,13 @@ class StartedWorker:
         self.folder = make_folder()
         mark = secrets.token_hex(len(NO_MARK) // 2)
         common, folder = launch.kind.sandbox, str(self.folder)
-        sandbox = replace(common, folder=folder, for_build=launch.for_build, builds_texts=launch.builds_texts)
+        sandbox = replace(
+            common,
+            folder=folder,
+            for_build=launch.for_build,
+            builds_texts=launch.builds_texts,
+            own_mounts=launch.for_build or launch.kind.backend != "cuda",  # CUDA's own files there are all processes'
+        )
         ours, theirs = socket.socketpair()
         printed, printing = os.pipe()
         try:
@@ -109,7 +116,7 @@ class StartedWorker:
             remove_folder(self.folder)
             raise
         self.socket = ours
-        self.family = Family(self.process.pid, mark)
+        self.family = Family(self.process.pid, mark, own_shared_memory(self.folder))
         self.leftovers = Leftovers()
         """The leftovers, known once it is ended."""
         self._is_ended = False

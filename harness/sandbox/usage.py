@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model.verdict import Verdict
 from harness.sandbox.family import Family
+from harness.sandbox.held_files import BLOCK, MOST_OPEN
+from harness.sandbox.tree import entries_below
 
 _EVERY_S = 0.5
 """The time between two looks: reading /proc takes milliseconds."""
@@ -18,7 +19,6 @@ _MOST_PROCESSES = 1024
 """The most processes; a build on a machine of 128 cores has some hundreds: ninja, nvcc and its passes."""
 _SCRATCH_BYTES = 16 * 2**30
 _MOST_FILES = 200_000
-_BLOCK = 512  # of st_blocks, stat(2)
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,11 @@ class ExceededLimit:
 
 
 class Usage:
-    """A counter that looks now and then; `memory_bytes` bounds resident memory, shared memory included."""
+    """A counter that looks now and then; `memory_bytes` bounds resident memory, shared memory and files in memory
+    included."""
 
     def __init__(self, memory_bytes: int) -> None:
-        self._memory_bytes = memory_bytes
+        self.memory_bytes = memory_bytes
         self._next = time.monotonic() + _EVERY_S
         self._next_scratch = time.monotonic() + _SCRATCH_EVERY_S
 
@@ -46,46 +47,38 @@ class Usage:
         self._next = now + _EVERY_S
         if len(members) > _MOST_PROCESSES:
             return ExceededLimit(Verdict.RUNTIME_ERROR, f"started more than {_MOST_PROCESSES:,} processes")
-        if sum(one.anonymous_bytes for one in members) + _bytes(family.shared_memory()) > self._memory_bytes:
-            limit = self._memory_bytes / 2**30
+        held = family.files_held(members)
+        if held.open > MOST_OPEN:
+            return ExceededLimit(Verdict.RUNTIME_ERROR, f"opened more than {MOST_OPEN:,} files")
+        on_disk = sum(one.bytes for one in held.files if one.device == scratch.stat().st_dev)
+        in_memory = sum(one.bytes for one in held.files) - on_disk + _bytes(family.shared_memory())
+        if sum(one.anonymous_bytes for one in members) + in_memory > self.memory_bytes:
+            limit = self.memory_bytes / 2**30
             return ExceededLimit(Verdict.OUT_OF_MEMORY, f"took more than {limit:.1f} GiB of host memory")
         if now < self._next_scratch:
             return None
         self._next_scratch = now + _SCRATCH_EVERY_S
-        return _excess_of(scratch)
+        return _excess_of(scratch, on_disk)
 
 
-def _excess_of(scratch: Path) -> ExceededLimit | None:
-    """Count folder by folder, without recursion: they may be deep."""
-    waiting, count, total = [str(scratch)], 0, 0
-    while waiting:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                count += 1
-                with contextlib.suppress(OSError):
-                    total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                if total > _SCRATCH_BYTES or count > _MOST_FILES:
-                    return ExceededLimit(
-                        Verdict.RUNTIME_ERROR,
-                        f"wrote more than {_SCRATCH_BYTES >> 30} GiB or {_MOST_FILES:,} files to its folder",
-                    )
-    return None
+def _excess_of(scratch: Path, unlinked_bytes: int) -> ExceededLimit | None:
+    total = unlinked_bytes
+    for count, entry in enumerate(entries_below(scratch), 1):
+        with contextlib.suppress(OSError):
+            total += entry.stat(follow_symlinks=False).st_blocks * BLOCK
+        if total > _SCRATCH_BYTES or count > _MOST_FILES:
+            break
+    else:
+        if total <= _SCRATCH_BYTES:
+            return None
+    return ExceededLimit(
+        Verdict.RUNTIME_ERROR, f"wrote more than {_SCRATCH_BYTES >> 30} GiB or {_MOST_FILES:,} files to its folder"
+    )
 
 
 def _bytes(paths: list[Path]) -> int:
     total = 0
     for path in paths:
         with contextlib.suppress(OSError):
-            total += path.lstat().st_blocks * _BLOCK
+            total += path.lstat().st_blocks * BLOCK
     return total
-
-
-def available_bytes() -> int:
-    """Return the bytes of memory that the host has left (proc(5)); 4 GiB where it doesn't say."""
-    with contextlib.suppress(OSError), open("/proc/meminfo", encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return 4 * 2**30

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -182,7 +183,8 @@ def _try_confinement() -> dict[str, Any] | str:
     """Return what the child says, or how it failed."""
     folder = make_folder()
     home = os.path.expanduser("~")
-    sandbox, server = (Sandbox(place, (), home, os.getpid()) for place in (str(folder), tempfile.gettempdir()))
+    sandbox = Sandbox(str(folder), (), home, os.getpid(), own_mounts=True)
+    server = replace(sandbox, folder=tempfile.gettempdir())
     try:
         with open(os.devnull, "rb") as nothing:
             done = subprocess.run(

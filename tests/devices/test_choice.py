@@ -20,6 +20,23 @@ def test_another_word_is_no_backend(word: Any) -> None:
         choose_backend(word)
 
 
+@pytest.mark.parametrize("missing_bytes", [2**20, 2**27])
+def test_a_cache_without_room_is_said_before_anything_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing_bytes: int
+) -> None:
+    """There is no room for an extension, or for the toolkit."""
+
+    def require_room(folder: Path, needed_bytes: int) -> None:
+        if needed_bytes > missing_bytes:
+            raise OSError(28, "No space left on device", str(folder))
+
+    monkeypatch.setattr(choice, "require_room", require_room)
+    monkeypatch.setattr("harness.cudasim.is_prepared", lambda cache: False)
+    monkeypatch.setattr("harness.cudasim.ensure_toolkit", lambda *arguments: pytest.fail("it compiles"))
+    with pytest.raises(MachineError, match=r"can't be used: No space left .*HARNESS_CACHE"):
+        open_host("sim", tmp_path, lambda what: None)
+
+
 def test_a_cache_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
     with pytest.raises(MachineError, match=r"/cache .*: File exists; .*HARNESS_CACHE"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from harness.run import cache
-from harness.run.cache import keep_bytecode
+from harness.run.cache import keep_bytecode, keep_inductors_folder
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +47,22 @@ def test_a_torch_that_is_not_there_is_somebody_elses_to_miss(tmp_path: Path, mon
     monkeypatch.setattr(cache.importlib.util, "find_spec", lambda name: None)
     keep_bytecode(tmp_path / "cache")
     assert sys.pycache_prefix is None
+
+
+def test_torchs_compiler_keeps_its_folder_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import torch._inductor.runtime.cache_dir_utils as made; made.cache_dir()"
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    keep_inductors_folder(tmp_path / "cache")
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_a_folder_of_torchs_that_the_user_chose_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/theirs")
+    keep_inductors_folder(tmp_path / "cache")
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "/theirs"
 
 
 def _install_torch(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

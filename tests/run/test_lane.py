@@ -52,23 +52,26 @@ def test_two_lanes_judge_side_by_side(tmp_path: Path) -> None:
         assert pids(session) == []
 
 
-def test_a_lane_that_is_killed_is_an_error_of_ours_and_the_next_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kills", "verdict"), [(1, Verdict.PASSED), (2, Verdict.HARNESS_ERROR)])
+def test_a_lane_that_is_killed_is_an_error_of_ours_and_the_next_goes_on(
+    tmp_path: Path, kills: int, verdict: Verdict
+) -> None:
     tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "wrong_shape"])
     with two_lanes(tmp_path) as session:
         killed: list[str] = []
 
         def observe(job: object, what: str) -> None:
-            if what.startswith("loading") and not killed:
+            if what.startswith("loading") and len(killed) < kills:
                 killed.append(job.solution.name)  # type: ignore[attr-defined]
                 for pid in pids(session):
                     os.kill(pid, signal.SIGKILL)
 
-        (name,) = ["honest"]
-        found = {e.solution.name: e for e in session.evaluate(tasks[:1], observe)}
-        assert killed == [name]
-        assert found[name].verdict is Verdict.HARNESS_ERROR
-        assert found[name].failure is not None
-        assert "exit code -9" in found[name].failure.reason
+        (found,) = session.evaluate(tasks[:1], observe)
+        assert killed == ["honest"] * kills
+        assert found.verdict is verdict
+        (remark,) = [one for one in found.remarks if "tried again" in one]
+        assert "exit code -9" in remark
+        assert kills == 1 or (found.failure is not None and "exit code -9" in found.failure.reason)
         (after,) = session.evaluate(tasks[1:], lambda job, what: None)
         assert after.verdict is Verdict.WRONG_SHAPE
 

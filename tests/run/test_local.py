@@ -17,6 +17,7 @@ from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee.job import Job
+from harness.referee.outage import Outage
 from harness.run import local
 from harness.run.cores import Cores
 from harness.run.lane import Assignment
@@ -29,6 +30,7 @@ from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment, passed, timing
+from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
 
@@ -216,6 +218,53 @@ def test_texts_without_end_are_built_by_the_worker_at_last(
 
 DIVIDED = Cores((frozenset({0, 1}),), frozenset(range(2, 16)), 16)
 SHARED = Cores(None, None, 3)
+
+
+class BrokenLane(ScriptedLane):
+    """The machine fails it at so many tries."""
+
+    def __init__(self, outages: int) -> None:
+        super().__init__()
+        self.outages = outages
+
+    def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+        if len(assignment.job.outages) < self.outages:
+            self.judged.append("outage")
+            raise Outage("the process that workers are forked from has ended")
+        return super().evaluate(assignment, notify)
+
+
+def test_what_the_machine_ended_is_built_and_judged_again(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane, told = BrokenLane(1), []
+    lanes = lanes_of(tmp_path, None, only=lane)
+    stages = stages_of(lanes, lambda job, what: told.append(what), tmp_path / "results")
+    tasks = select_tasks(workspace, solutions=["a_good"])
+    (found,) = run_tasks(tasks, stages, lanes, Shape(1, 1, 4))
+    assert found.verdict is Verdict.PASSED
+    assert lane.judged == ["outage", "a_good"]
+    assert [what for what in told if what.startswith("trying again")] != []
+
+
+def test_a_build_that_the_machine_ends_twice_is_our_error_and_said_once(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def no_compiler(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
+        built.append(job.solution.name)
+        return BuildOutcome((), MachineError("the C++ compiler doesn't work"), 0.5)
+
+    monkeypatch.setattr(local, "_build", no_compiler)
+    lanes = lanes_of(tmp_path, None, only=ScriptedLane())
+    tasks = select_tasks(workspace, solutions=["a_good"])
+    (found,) = run_tasks(tasks, stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4))
+    assert built == ["a_good", "a_good"]
+    assert found.verdict is Verdict.HARNESS_ERROR
+    assert tells(found.remarks[0], "try 1", "compiler")
+    assert [one.verdict for one in read_journals(tmp_path / "results")] == [Verdict.HARNESS_ERROR]
 
 
 def test_the_record_says_that_compilers_were_at_work(tmp_path: Path) -> None:

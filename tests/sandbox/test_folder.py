@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from harness.sandbox.wire.sandbox import FIRST_USER
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return tmp_path
+    yield tmp_path
+    for folder in tmp_path.glob("harness-worker-*"):
+        remove_folder(folder)
 
 
 def test_a_folder_is_its_owners_alone() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,8 @@ from harness.devices.environment import FLAGS
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
 from harness.run.cache import cache_folder
-from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox import process
+from harness.sandbox.outcome import SolutionFailed, WorkerKilled
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import Describe, Load
 
@@ -121,8 +124,36 @@ def test_a_worker_that_ends_before_it_was_given_anything_is_the_machines_fault(w
     with workers.start() as worker:
         worker.ask(Describe(), 60)
         worker.kill()
-        with pytest.raises(MachineError, match="trace failed"):
+        with pytest.raises(MachineError, match="SIGKILL"):
             worker.try_trace(60)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+def test_who_was_ended_by_a_signal_that_others_send_may_have_done_nothing(
+    workers: Workers, tmp_path: Path, sent: signal.Signals
+) -> None:
+    with workers.start() as worker:
+        load(worker, tmp_path, FINE)
+        os.kill(worker.pid, sent)
+        with pytest.raises(WorkerKilled, match=sent.name) as caught:
+            worker.ask(Describe(), 60)
+    assert caught.value.failed is not None
+    assert caught.value.failed.verdict is Verdict.CRASHED
+
+
+@pytest.mark.parametrize(("available", "verdict"), [(2**50, Verdict.OUT_OF_MEMORY), (0, None)])
+def test_when_memory_ran_out_it_is_to_blame_whose_end_makes_room(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, available: int, verdict: Verdict | None
+) -> None:
+    monkeypatch.setattr(process, "oom_kills", iter(range(9)).__next__)
+    with workers.start() as worker:
+        load(worker, tmp_path, FINE)
+        monkeypatch.setattr(process, "available_bytes", lambda: available)
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerKilled, match="memory ran out") as caught:
+            worker.ask(Describe(), 60)
+        assert not worker._started.family.members()
+    assert (caught.value.failed and caught.value.failed.verdict) is verdict
 
 
 TALKS = """

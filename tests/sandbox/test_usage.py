@@ -11,6 +11,7 @@ import pytest
 from harness.model.verdict import Verdict
 from harness.sandbox import usage
 from harness.sandbox.family import Process
+from harness.sandbox.held_files import HeldFile, HeldFiles
 from harness.sandbox.usage import ExceededLimit, Usage
 from tests.wording import tells
 
@@ -20,12 +21,23 @@ GIB = 2**30
 class ScriptedFamily:
     """So many processes with so much memory each."""
 
-    def __init__(self, count: int = 1, anonymous_bytes: int = 0, shared: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self,
+        count: int = 1,
+        anonymous_bytes: int = 0,
+        shared: tuple[Path, ...] = (),
+        held: tuple[HeldFile, ...] = (),
+        count_open: int = 0,
+    ) -> None:
+        self._held = HeldFiles(held, count_open)
         self._members = [Process(n, 1, 1, 1, 0, "x", anonymous_bytes) for n in range(count)]
         self._shared = list(shared)
 
     def members(self) -> list[Process]:
         return self._members
+
+    def files_held(self, members: list[Process]) -> HeldFiles:
+        return self._held
 
     def shared_memory(self) -> list[Path]:
         return self._shared
@@ -57,6 +69,21 @@ def test_shared_memory_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     found = Usage(2**19).excess(ScriptedFamily(shared=(tmp_path / "shared",)), tmp_path)  # type: ignore[arg-type]
     assert found is not None
     assert found.verdict is Verdict.OUT_OF_MEMORY
+
+
+def test_files_without_a_name_count_where_they_lie(tmp_path: Path) -> None:
+    disk = tmp_path.stat().st_dev
+    in_memory = excess(ScriptedFamily(held=(HeldFile(disk + 1, 3 * GIB), HeldFile(disk + 1, 3 * GIB))), tmp_path)
+    on_disk = excess(ScriptedFamily(held=(HeldFile(disk, 9 * GIB), HeldFile(disk, 9 * GIB))), tmp_path)
+    assert (in_memory and in_memory.verdict) is Verdict.OUT_OF_MEMORY
+    assert (on_disk and on_disk.verdict) is Verdict.RUNTIME_ERROR
+    assert excess(ScriptedFamily(held=(HeldFile(disk, 15 * GIB), HeldFile(disk + 1, 3 * GIB))), tmp_path) is None
+
+
+def test_too_many_descriptors_to_look_at_are_a_runtime_error(tmp_path: Path) -> None:
+    assert excess(ScriptedFamily(count_open=200_000), tmp_path) is None
+    found = excess(ScriptedFamily(count_open=200_001), tmp_path)
+    assert (found and found.verdict) is Verdict.RUNTIME_ERROR
 
 
 def test_too_many_processes_are_a_runtime_error(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ print(json.dumps({
     "read": attempt(lambda: (Path(others) / "solution.py").read_text()),
     "around": attempt(lambda: os.listdir(f"/proc/{referee}/root/var")),
     "environment": attempt(lambda: Path(f"/proc/{referee}/environ").read_bytes()),
+    "shared memory": os.listdir("/dev/shm"),
     "monitor": attempt(lambda: os.kill(parent, 9)) if parent else None,
 }))
 """
@@ -76,7 +78,8 @@ def run(workspace: Path, path: str, has_user: bool = True) -> dict[str, Any]:
     """What a child finds that has the programs of `path`, and no Landlock."""
     folder = make_folder()
     hidden, home = (str(workspace / "solutions"),), str(workspace / "home")
-    sandbox, server = (Sandbox(str(place), hidden, home, os.getpid()) for place in (folder, folder.parent))
+    sandbox = Sandbox(str(folder), hidden, home, os.getpid(), own_mounts=True)
+    server = replace(sandbox, folder=str(folder.parent))
     own = scratch_folder(folder) / "work"
     command = [sys.executable, "-c", CHILD, sandbox.to_argument(), server.to_argument(), str(own), hidden[0]]
     try:
@@ -110,6 +113,8 @@ def program(folder: Path, what: str) -> str:
 def test_nothing_outside_can_be_written_and_what_is_hidden_is_not_there(workspace: Path, has_user: bool) -> None:
     found = run(workspace, os.environ["PATH"], has_user)
     require_bubblewrap(found)
+    assert "filtered system calls" in found["confined"]["active"]
+    assert "own mounts" not in found["confined"]["active"] or found["shared memory"] == []
     assert found["own"] == "1"
     assert found["write"] == found["fill"] == "OSError"  # a file system that is read-only
     assert found["list"] == "[]"

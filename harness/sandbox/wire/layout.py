@@ -1,6 +1,7 @@
 """The places where both sides look for a file; neither tells the other a path.
 
 A worker's folder holds `files`, which the referee writes and the worker reads, and `scratch`, which is the worker's.
+One of the same name lies in the shared memory.
 """
 
 from __future__ import annotations
@@ -24,6 +25,14 @@ def files_folder(folder: Path) -> Path:
 
 def scratch_folder(folder: Path) -> Path:
     return folder / "scratch"
+
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def own_shared_memory(folder: Path) -> Path:
+    """Return the folder that a worker sees as /dev/shm, where it has one of its own. It is named like the worker's."""
+    return SHARED_MEMORY / folder.name
 
 
 def lent_extensions(folder: Path) -> Path:

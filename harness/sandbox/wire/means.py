@@ -8,6 +8,7 @@ from typing import Literal
 READ_ONLY_FILES = "read-only files"
 """A worker writes to its own scratch alone, and no other worker writes there."""
 OWN_USER = "own user"
+OWN_MOUNTS = "own mounts"
 DROPPED_RIGHTS = "dropped rights"
 BUBBLEWRAP = "bubblewrap"
 SCOPED_SIGNALS = "scoped signals"

@@ -15,13 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.wire.layout import SHARED_MEMORY, files_folder, scratch_folder
 from harness.sandbox.wire.means import (
     BUBBLEWRAP,
     DROPPED_RIGHTS,
     FILTERED_CALLS,
     LIMITS,
     NO_NETWORK,
+    OWN_MOUNTS,
     OWN_USER,
     READ_ONLY_FILES,
     SCOPED_SIGNALS,
@@ -30,6 +31,7 @@ from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import landlock
 from harness.worker.confinement.bubblewrap import Bubblewrap
 from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, end_first, limit_resources, prctl
+from harness.worker.confinement.own_mounts import enter_own_mounts
 from harness.worker.confinement.own_user import become_own_user, drop_rights
 from harness.worker.confinement.readable import hidden_places, listed_places, needed_places, readable_places
 from harness.worker.confinement.system_calls import filter_calls
@@ -83,8 +85,10 @@ def confine(
         active.append(name)
         return result
 
-    needed = needed_places()
-    try_out(OWN_USER, lambda: become_own_user(sandbox.path, needed, uses_gpu=not sandbox.for_build))
+    if sandbox.own_mounts:
+        try_out(OWN_MOUNTS, lambda: enter_own_mounts(sandbox.path))
+    needed, owned = needed_places(), (SHARED_MEMORY,) if OWN_MOUNTS in active else ()
+    try_out(OWN_USER, lambda: become_own_user(sandbox.path, needed, not sandbox.for_build, owned))
     has_own_user = OWN_USER in active
     if not has_own_user and os.geteuid() == 0:
         try_out(DROPPED_RIGHTS, drop_rights)
@@ -98,7 +102,8 @@ def confine(
         abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(sandbox, needed, has_own_user)))
     _note_scope(abi if isinstance(abi, int) else 0, active, missing)
     limit_resources(has_own_user)
-    try_out(FILTERED_CALLS, lambda: filter_calls(() if has_own_user else others))
+    can_change = not has_own_user and (OWN_MOUNTS not in active or os.geteuid() == 0)
+    try_out(FILTERED_CALLS, lambda: filter_calls(() if has_own_user else others, can_change))
     if FILTERED_CALLS in active and NO_NETWORK not in active:
         active.append(NO_NETWORK)
     end_with(parent)
@@ -141,14 +146,15 @@ def _allowed(sandbox: Sandbox, needed: set[Path], has_own_user: bool) -> list[tu
     other processes' entries there only those of the same user could be written, so without a user of its own a worker
     gets its own entry alone. What a builder compiles must depend on nobody: it can't even read others' entries."""
     processes = ("/proc",) if sandbox.builds_texts else ()
-    hidden = hidden_places((*sandbox.hidden, sandbox.folder, *processes), sandbox.home)
+    is_root = has_own_user or os.geteuid() == 0
+    hidden = hidden_places((*sandbox.hidden, sandbox.folder, *processes), sandbox.home, is_root)
     allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]
     allowed += [(place, landlock.LIST) for place in listed_places(hidden)]
     devices = _DEVICES if sandbox.for_build else (*_DEVICES, *_GPUS)
     allowed += [(Path(name), landlock.USE) for pattern in devices for name in glob.glob(pattern)]
     allowed += [(files_folder(sandbox.path), landlock.READ), (scratch_folder(sandbox.path), landlock.OWN)]
     allowed.append((Path("/proc") if has_own_user and not sandbox.builds_texts else Path("/proc/self"), landlock.USE))
-    return allowed if sandbox.builds_texts else [*allowed, (Path("/dev/shm"), landlock.OWN)]
+    return allowed if sandbox.builds_texts else [*allowed, (SHARED_MEMORY, landlock.OWN)]
 
 
 def _close_others(descriptor: int) -> None:

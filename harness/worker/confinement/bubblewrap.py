@@ -78,7 +78,7 @@ def options(sandbox: Sandbox, needed: Collection[Path]) -> list[str]:
     leave open to it; root has no need of one, and becomes another user later.
     """
     temporary = Path(os.path.realpath(sandbox.folder))
-    hidden = {Path(os.path.realpath(place)) for place in hidden_places(sandbox.hidden, sandbox.home)}
+    hidden = {Path(os.path.realpath(place)) for place in hidden_places(sandbox.hidden, sandbox.home, os.geteuid() == 0)}
     views: dict[Path, View] = dict.fromkeys(hidden - {Path("/"), Path("/dev")}, "hidden")
     views |= dict.fromkeys(needed, "readable")
     views[temporary] = "writable"

@@ -42,6 +42,11 @@ def syscall(number: int, *arguments: object) -> int:
     return _check(_LIBC.syscall(ctypes.c_long(number), *arguments))
 
 
+def libc_call(name: str, *arguments: object) -> int:
+    """Call a function of libc that Python doesn't offer; arguments are ctypes values. Raises: OSError."""
+    return _check(getattr(_LIBC, name)(*arguments))
+
+
 def _check(result: int) -> int:
     if result < 0:
         code = ctypes.get_errno()

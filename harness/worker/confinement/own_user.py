@@ -12,7 +12,7 @@ import ctypes
 import glob
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.sandbox.wire.layout import scratch_folder
@@ -34,8 +34,9 @@ _AMBIENT_RAISE = 2
 _SECURE_BITS = 0b1111  # NOROOT and NO_SETUID_FIXUP, both locked: linux/securebits.h
 
 
-def become_own_user(folder: Path, needed: Iterable[Path], uses_gpu: bool) -> None:
-    """Give the worker's folder to a new user and become that. `needed` must stay readable. Raises: Unavailable."""
+def become_own_user(folder: Path, needed: Iterable[Path], uses_gpu: bool, owned: Iterable[Path] = ()) -> None:
+    """Give the worker's folder, and what else is to be `owned`, to a new user and become that. `needed` must stay
+    readable. Raises: Unavailable."""
     user = user_of(os.getpid())
     held = _held()
     _require(user, held)
@@ -46,7 +47,7 @@ def become_own_user(folder: Path, needed: Iterable[Path], uses_gpu: bool) -> Non
             "put them where all may read, or grant CAP_DAC_READ_SEARCH",
         )
     groups = _groups_of_devices() if uses_gpu else []
-    _give(folder, user)
+    _give(folder, user, owned)
     _drop_bounds(keeps)
     os.setgroups(groups)
     os.setresgid(user, user, user)
@@ -62,6 +63,11 @@ def drop_rights() -> None:
     if os.geteuid() != 0:
         raise Unavailable("the referee isn't root, so there are none to drop", "nothing needs to be done")
     keeps = [_DAC_READ_SEARCH] if _held() >> _DAC_READ_SEARCH & 1 else []
+    give_up_rights(keeps)
+
+
+def give_up_rights(keeps: Sequence[int] = ()) -> None:
+    """Give up all rights but those that it `keeps`, for this process and all that it starts."""
     _drop_bounds(keeps)
     _set_capabilities(keeps)
 
@@ -121,16 +127,16 @@ def _groups_of_devices() -> list[int]:
     return sorted(groups)
 
 
-def _give(folder: Path, user: int) -> None:
+def _give(folder: Path, user: int, owned: Iterable[Path]) -> None:
     """Give the user its scratch; what the referee lays beside that it may only read."""
     os.chown(folder, 0, user)
     os.chmod(folder, 0o710)
     scratch = scratch_folder(folder)
-    for place in (scratch, *scratch.iterdir()):
+    for place in (scratch, *scratch.iterdir(), *owned):
         os.chown(place, user, user)
 
 
-def _drop_bounds(keeps: list[int]) -> None:
+def _drop_bounds(keeps: Sequence[int]) -> None:
     """Make sure that nothing it executes can bring a right back, and that access(2), by which gcc chooses its temporary
     folder, goes by the rights that are kept, like open(2)."""
     with contextlib.suppress(OSError):  # CAP_SETPCAP isn't held
@@ -141,7 +147,7 @@ def _drop_bounds(keeps: list[int]) -> None:
                 prctl(PR_CAPBSET_DROP, capability)
 
 
-def _set_capabilities(keeps: list[int]) -> None:
+def _set_capabilities(keeps: Sequence[int]) -> None:
     """Keep these capabilities and no others, for this process and, as ambient ones, for compilers that it starts."""
     low = sum(1 << capability for capability in keeps)
     header = struct.pack("<Ii", _VERSION_3, 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
 import site
 import sys
 import sysconfig
@@ -11,15 +13,25 @@ from pathlib import Path
 
 _SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
             "/etc/ssh", "/etc/ssl/private", "/run/secrets", "/var/run/secrets")  # fmt: skip
+_HOMES = ("/home",)
 _PATH_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
 _FOLDER_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_MPS_PIPE_DIRECTORY")
 
 
-def hidden_places(named: Iterable[str], home: str) -> set[Path]:
+def hidden_places(named: Iterable[str], home: str, is_root: bool = False) -> set[Path]:
     """Return folders and files, resolved, of which nothing may be read: the named ones, devices, which have rules of
-    their own, the system's secrets, and of a home what begins with a dot: keys and credentials."""
-    resolved = {Path(os.path.realpath(name)) for name in (*named, *_SECRETS, "/dev")}
-    return resolved | set(_dot_entries(Path(home).resolve())) - {Path("/")}
+    their own, the system's secrets, and of a home what begins with a dot: keys and credentials. `is_root`: harness is,
+    so that a worker may be able to read what is closed to all: then other users' homes are hidden, too."""
+    resolved = {Path(os.path.realpath(name)) for name in (*named, *_SECRETS, "/dev", *(_HOMES if is_root else ()))}
+    dots = {entry for place in (home, *_homes_of(0, os.getuid())) for entry in _dot_entries(Path(place).resolve())}
+    return (resolved | dots) - {Path("/")}
+
+
+def _homes_of(*users: int) -> Iterator[str]:
+    """Yield homes by the user database: HOME may point elsewhere."""
+    for user in users:
+        with contextlib.suppress(KeyError):
+            yield pwd.getpwuid(user).pw_dir
 
 
 def needed_places() -> set[Path]:

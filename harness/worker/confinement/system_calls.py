@@ -12,10 +12,10 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from harness.worker.confinement.linux import PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, Unavailable, prctl
+from harness.worker.confinement.linux import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, Unavailable, prctl
 
 # Numbers on x86_64 and aarch64 (asm/unistd_64.h, asm-generic/unistd.h); None where the call is missing.
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
@@ -41,12 +41,26 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
 }  # fmt: skip
 # A program then takes the older way, which the filter can judge: its arguments aren't behind a pointer or in a ring.
-_NOT_THERE: dict[str, tuple[int, int]] = {
+_NOT_THERE: dict[str, tuple[int | None, int | None]] = {
     "clone3": (435, 435), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }  # fmt: skip
+# A file's owner may do these also where Landlock lets it write nothing.
+_CHANGES: dict[str, tuple[int | None, int | None]] = {
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None),
+    "futimesat": (261, None), "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16), "removexattrat": (466, 466), "file_setattr": (469, 469),
+}  # fmt: skip
+_IGNORED = 0
+"""The answer to a call that looks as if it had been done: gcc's linker, shutil.copy() and a thread's creation go on."""
+_PRCTL = (157, 167)
 _SOCKET, _CLONE, _PRLIMIT = (41, 198), (56, 220), (302, 261)
 _KILL, _TKILL, _TGKILL, _QUEUE, _TG_QUEUE = (62, 129), (200, 130), (234, 131), (129, 138), (297, 240)
-_PIDFD_SIGNAL, _SET_PRIORITY, _SET_AFFINITY = (424, 424), (141, 140), (203, 122)
+_PIDFD_SIGNAL, _SET_AFFINITY = (424, 424), (203, 122)
+_SET_SCHEDULER, _SET_PARAMETERS, _SET_ATTRIBUTES = (144, 119), (142, 118), (314, 274)
+_SET_PRIORITY, _SET_IO_PRIORITY = ((141, 140), 2), ((251, 30), 3)
+"""Each with what stands for all of a user's processes: PRIO_USER, IOPRIO_WHO_USER."""
 
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET, linux/sched.h
 _OF_PARENT = 0x00008000  # CLONE_PARENT: children of who started the worker, which would have to reap them
@@ -69,35 +83,39 @@ class _Machine:
 _MACHINES = {"x86_64": _Machine(0, 0xC000003E), "aarch64": _Machine(1, 0xC00000B7)}
 
 
-def filter_calls(protected: Collection[int]) -> None:
-    """Install the filter. `protected` are processes of the same user, with their groups, that mustn't be signalled,
-    slowed or limited; none where another user's rights see to that. Raises: Unavailable."""
+def filter_calls(protected: Collection[int], ignores_changes: bool = False) -> None:
+    """Install the filter. `protected` are processes of the same user, with their groups, that mustn't be signalled; no
+    other one may be slowed or limited, either. None where another user's rights see to that. `ignores_changes`: of
+    files' modes, owners, times and attributes. Raises: Unavailable."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise Unavailable(f"no table of system calls for {platform.machine()}", "an x86_64 or aarch64 machine")
-    program = b"".join(_program(machine, protected))
+    program = b"".join(_program(machine, protected, _CHANGES if ignores_changes else {}))
     buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer)))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     try:
-        prctl(PR_SET_SECCOMP, 2, ctypes.cast(ctypes.create_string_buffer(header), ctypes.c_void_p).value or 0)
+        prctl(PR_SET_SECCOMP, 2, ctypes.addressof(header))
     except OSError as error:
         raise Unavailable(
             f"the kernel takes no filter ({error.strerror})", "a kernel with CONFIG_SECCOMP_FILTER"
         ) from None
 
 
-def _program(machine: _Machine, protected: Collection[int]) -> list[bytes]:
+def _program(
+    machine: _Machine, protected: Collection[int], ignored: Mapping[str, tuple[int | None, int | None]]
+) -> list[bytes]:
     refuse = _return(errno.EPERM)
     code = [_step(_LOAD, _OF_ARCHITECTURE), _step(_EQUAL, machine.audit, 1, 0), refuse, _step(_LOAD, 0)]
     code += [_step(_AT_LEAST, _X32, 0, 1), refuse]
-    for numbers, answer in ((_REFUSED, errno.EPERM), (_NOT_THERE, errno.ENOSYS)):
+    for numbers, answer in ((_REFUSED, errno.EPERM), (_NOT_THERE, errno.ENOSYS), (ignored, _IGNORED)):
         for pair in numbers.values():
             if (number := pair[machine.index]) is not None:
                 code += [_step(_EQUAL, number, 0, 1), _return(answer)]
-    code += _unless(_SOCKET[machine.index], 0, _AF_UNIX, errno.EACCES)
-    code += _unless(_PRLIMIT[machine.index], 0, 0, errno.EPERM)
+    code += _unless(_SOCKET[machine.index], 0, [_AF_UNIX], errno.EACCES)
+    code += _unless(_PRLIMIT[machine.index], 0, [0], errno.EPERM)
     code += _when(_CLONE[machine.index], 0, _ANY_BIT, [_NEW_NAMESPACES | _OF_PARENT])
+    code += _when(_PRCTL[machine.index], 0, _EQUAL, [PR_SET_DUMPABLE], _IGNORED)  # the referee looks what it holds
     if protected:
         code += _protection(machine, protected)
     return [*code, _step(_RETURN, _ALLOW)]
@@ -111,21 +129,29 @@ def _protection(machine: _Machine, processes: Collection[int]) -> list[bytes]:
         code += _when(pair[machine.index], 0, _EQUAL, targets)
     for pair in (_TGKILL, _TG_QUEUE, _SET_AFFINITY):
         code += _when(pair[machine.index], 0, _EQUAL, processes)
-    code += _when(_SET_PRIORITY[machine.index], 1, _EQUAL, processes)
+    itself = (0, os.getpid())
+    for pair in (_SET_SCHEDULER, _SET_PARAMETERS, _SET_ATTRIBUTES):
+        code += _unless(pair[machine.index], 0, itself, errno.EPERM)
+    for pair, everybody in (_SET_PRIORITY, _SET_IO_PRIORITY):
+        code += _when(pair[machine.index], 0, _EQUAL, [everybody])
+        code += _unless(pair[machine.index], 1, itself, errno.EPERM)
+    code += _unless(_SET_AFFINITY[machine.index], 0, itself, _IGNORED)  # a thread may be pinned by who creates it
     for pair in (_TKILL, _PIDFD_SIGNAL):  # they name a thread or a descriptor, and could name theirs
         code += [_step(_EQUAL, pair[machine.index], 0, 1), _return(errno.EPERM)]
     return code
 
 
-def _unless(number: int, argument: int, value: int, answer: int) -> list[bytes]:
-    body = [_step(_LOAD, _OF_ARGUMENT + 8 * argument), _step(_EQUAL, value, 1, 0), _return(answer), _step(_LOAD, 0)]
+def _unless(number: int, argument: int, values: Collection[int], answer: int) -> list[bytes]:
+    body = [_step(_LOAD, _OF_ARGUMENT + 8 * argument)]
+    body += [_step(_EQUAL, value, left, 0) for left, value in zip(range(len(values), 0, -1), values, strict=True)]
+    body += [_return(answer), _step(_LOAD, 0)]
     return [_step(_EQUAL, number, 0, len(body)), *body]
 
 
-def _when(number: int, argument: int, test: int, values: Collection[int]) -> list[bytes]:
+def _when(number: int, argument: int, test: int, values: Collection[int], answer: int = errno.EPERM) -> list[bytes]:
     body = [_step(_LOAD, _OF_ARGUMENT + 8 * argument)]
     for value in values:
-        body += [_step(test, value, 0, 1), _return(errno.EPERM)]
+        body += [_step(test, value, 0, 1), _return(answer)]
     body.append(_step(_LOAD, 0))
     return [_step(_EQUAL, number, 0, len(body)), *body]
 

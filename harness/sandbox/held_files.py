@@ -1,0 +1,139 @@
+"""Files without a name that processes hold: shared anonymous memory, memfds, and what was unlinked while it was open or
+mapped. No folder lists them (proc_pid_fd(5), proc_pid_maps(5))."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.sandbox.user_signal import as_user
+
+BLOCK = 512  # of st_blocks, stat(2)
+MOST_OPEN = 200_000
+"""The most descriptors that all processes may have together: a look mustn't take minutes."""
+_UNLINKED = re.compile(rb"^(?P<range>\w+-\w+) \S+ \S+ (?P<device>\w+:\w+) (?P<inode>\d+) .* \(deleted\)$", re.MULTILINE)
+_MAPPED = re.compile(rb"^\w+-\w+ \S+ \S+ (?P<device>\w+:\w+) (?P<inode>\d+)")
+_SHARE = re.compile(rb"^Pss: +(\d+) kB")
+
+_Key = tuple[int, int]
+"""Device and inode."""
+
+
+@dataclass(frozen=True)
+class HeldFile:
+    device: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class HeldFiles:
+    files: tuple[HeldFile, ...] = ()
+    open: int = 0
+    """The number of all descriptors that were looked at."""
+
+
+def files_held(processes: Sequence[int], user: int) -> HeldFiles:
+    """List them, each once. What this process holds as well is its own: the buffers that it shares with workers.
+
+    Where root may not look into other users' processes (CAP_SYS_PTRACE, which containers lack) their own `user` does.
+    A process whose program nobody may read isn't seen then.
+    """
+    ours = _open_files(os.getpid())
+    found, count = _held(processes, ours)
+    if not _may_look(processes):
+        more, count = as_user(user, lambda: _held(processes, ours)) or ({}, count)
+        found |= more
+    return HeldFiles(tuple(HeldFile(key[0], size) for key, size in found.items() if key not in ours), count)
+
+
+def _may_look(processes: Sequence[int]) -> bool:
+    """Say whether links of /proc may be followed; a root without rights may list them all the same."""
+    for pid in processes:
+        try:
+            os.readlink(f"/proc/{pid}/exe")
+        except PermissionError:
+            return False
+        except OSError:  # it is gone
+            continue
+    return True
+
+
+def _held(processes: Sequence[int], ours: Collection[_Key]) -> tuple[dict[_Key, int], int]:
+    found: dict[_Key, int] = {}
+    shares: dict[_Key, int] = {}
+    count = 0
+    for pid in processes:
+        names = _descriptors(pid)
+        count += len(names)
+        if count > MOST_OPEN:
+            break
+        for name in names:
+            _add(name, found)
+        unseen = _add_mapped(pid, found, ours)
+        for key, size in _resident(pid, unseen) if unseen else ():
+            shares[key] = shares.get(key, 0) + size
+    return shares | found, count
+
+
+def _open_files(pid: int) -> dict[_Key, int]:
+    found: dict[_Key, int] = {}
+    for name in _descriptors(pid):
+        _add(name, found)
+    return found
+
+
+def _descriptors(pid: int) -> list[str]:
+    try:
+        return [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return []
+
+
+def _add_mapped(pid: int, found: dict[_Key, int], ours: Collection[_Key]) -> set[_Key]:
+    """Add the mapped files that aren't known yet. Return those behind whose mapping this process may not look: what is
+    resident of them is counted, by the page's share where others have it as well."""
+    unseen: set[_Key] = set()
+    for match in _UNLINKED.finditer(_text(pid, "maps")):
+        key = _key(match)
+        is_known = key in found or key in ours or key in unseen
+        if not is_known and not _add(f"/proc/{pid}/map_files/{match['range'].decode()}", found):
+            unseen.add(key)
+    return unseen
+
+
+def _resident(pid: int, keys: set[_Key]) -> Iterator[tuple[_Key, int]]:
+    key = None
+    for line in _text(pid, "smaps").splitlines():
+        if match := _MAPPED.match(line):
+            key = _key(match)
+        elif key in keys and (share := _SHARE.match(line)):
+            yield key, int(share[1]) * 1024
+
+
+def _add(path: str, found: dict[_Key, int]) -> bool:
+    """Add the file behind a link of /proc if it has no name; return False where it may not be looked at."""
+    try:
+        facts = os.stat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    if stat.S_ISREG(facts.st_mode) and facts.st_nlink == 0:
+        found[facts.st_dev, facts.st_ino] = facts.st_blocks * BLOCK
+    return True
+
+
+def _key(match: re.Match[bytes]) -> _Key:
+    major, minor = (int(number, 16) for number in match["device"].split(b":"))
+    return os.makedev(major, minor), int(match["inode"])
+
+
+def _text(pid: int, name: str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
