@@ -147,6 +147,9 @@ _YOUNG = {
 """Keys that came after the first journals."""
 
 
+Cascade = Literal["auto", "off"]
+
+
 @dataclass(frozen=True, config=SETTINGS)
 class Config:
     """Everything that a file under configs/ may set."""
@@ -159,6 +162,9 @@ class Config:
     """Limits at which a worker is given up."""
     nvcc: NvccConfig = field(default_factory=NvccConfig)
     """Settings for a machine's nvcc beside the simulator."""
+    cascade: Cascade = "auto"
+    """auto: before a solution gets its turn on a GPU, the simulator judges it while others are under way, on cores that
+    builds have for themselves; what is surely wrong ends there. off: a GPU judges whatever compiles."""
 
     @property
     def turn_limits(self) -> LimitsConfig:
@@ -197,6 +203,7 @@ class Config:
         differs from its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)
         del encoded["limits"]["confinement"]  # it decides whether anything is found, not what
+        del encoded["cascade"]  # it decides where something is found, not what
         for section, keys in _YOUNG.items():
             settings = getattr(self, section)
             for key in keys:

@@ -81,7 +81,7 @@ def stages_of(lanes: Lanes, observe: Any = lambda job, what: None, results: Path
 def test_what_the_compiler_refuses_is_a_result_without_a_lane(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane, told = ScriptedLane(), []
     lanes = lanes_of(tmp_path, None, only=lane)
     stages = stages_of(lanes, lambda job, what: told.append((job.solution.name, what)), tmp_path / "results")
@@ -104,7 +104,7 @@ def test_what_the_compiler_refuses_is_a_result_without_a_lane(
 def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane = ScriptedLane()
     lane.is_stuck_after = "a_good"
     lanes = lanes_of(tmp_path, None, only=lane)
@@ -119,7 +119,7 @@ def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
 def test_of_several_lanes_the_one_is_named(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     told: set[str] = set()
     lanes = lanes_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
     stages = stages_of(lanes, lambda job, what: told.add(what), tmp_path / "results")
@@ -130,7 +130,7 @@ def test_of_several_lanes_the_one_is_named(
 def test_a_lane_closes_also_when_nobody_reads_on(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane = ScriptedLane()
     lanes = lanes_of(tmp_path, None, only=lane)
     stages = stages_of(lanes, results=tmp_path / "results")
@@ -150,7 +150,7 @@ class CountingLane(ScriptedLane):
 def test_a_referee_that_shares_its_cores_with_compilers_takes_half_of_the_threads(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: Cores | None, threads: int
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane, before = CountingLane(), torch.get_num_threads()
     lanes = lanes_of(tmp_path, cores, only=lane)
     torch.set_num_threads(4)
@@ -190,7 +190,7 @@ def evaluated_lazily(
         wanted.append(tuple(texts))
         return BuildOutcome((), None, 1.0, compilers="these")
 
-    monkeypatch.setattr(local, "_build", build_lazily)
+    monkeypatch.setattr(local, "build_job", build_lazily)
     lanes = lanes_of(tmp_path, None, only=lane)
     tasks = [task for task in select_tasks(workspace) if task.solution.name == "a_good"]
     (found,) = run_tasks(tasks, stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4))
