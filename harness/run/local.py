@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -148,13 +148,16 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         self._nvcc: NvccBeside | None = _nvcc_beside(lanes.builders, config.nvcc)
         self._cascade = cascade
         self._counting = threading.Lock()
-        self._under_way = 0
+        self._left = 0
 
     def counted(self, tasks: Iterable[Task]) -> Iterator[Task]:
-        """Count the tasks as they are taken: only where several are under way does one wait for the simulator."""
+        """Count the tasks, those of a stream as they are taken: where one alone is left, it is in a hurry."""
+        if isinstance(tasks, Sized):
+            self._count(len(tasks))
+            yield from tasks
+            return
         for task in tasks:
-            with self._counting:
-                self._under_way += 1
+            self._count(1)
             yield task
 
     def prepare(self, task: Task | _Returned) -> _Item | Finished[Evaluation]:
@@ -211,8 +214,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
     def keep(self, evaluation: Evaluation) -> None:
         """Keep every evaluation in the journal before anybody hears of it."""
         self._journal.append(evaluation)
-        with self._counting:
-            self._under_way -= 1
+        self._count(-1)
 
     def examine(self, lane: int) -> None:
         """Examine the lane's device. Raises: MachineError, which ends the run: on a GPU that is stuck every later
@@ -236,11 +238,15 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
                 importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
 
     def _simulated(self, job: Job, outcome: BuildOutcome) -> Simulated | None:
-        """Have the simulator judge it, but for one that is alone: nobody waits for the device then."""
-        if self._cascade is None or self._under_way < 2:
+        """Have the simulator judge it, but for one that is alone: no other wants the device."""
+        if self._cascade is None or self._left < 2:
             return None
         self._observe(job, "on the simulator")
         return self._cascade.judge(job, outcome, self._lanes.environment)
+
+    def _count(self, more: int) -> None:
+        with self._counting:
+            self._left += more
 
     def _decided(self, evaluation: Evaluation, stage: DecidingStage) -> Evaluation:
         return evaluation if self._cascade is None else dataclasses.replace(evaluation, decided_by=stage)

@@ -14,10 +14,12 @@ from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers
 from harness.errors import MachineError
 from harness.model.config import Config
+from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee.job import Job
 from harness.run import local
+from harness.run.cascade import Cascade, Simulated
 from harness.run.cores import Cores
 from harness.run.lane import Assignment
 from harness.run.local import Evaluating, Lanes, run_tasks
@@ -28,7 +30,7 @@ from harness.sandbox.wire.extension_text import ExtensionText
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
-from tests.examples import environment, passed, timing
+from tests.examples import environment, failed, passed, timing
 from tests.workspace.test_problem import SOURCE
 
 
@@ -230,6 +232,77 @@ def test_nothing_is_said_where_nothing_was_timed_or_cores_were_not_divided(tmp_p
     assert stages_of(lanes_of(tmp_path, DIVIDED)).overlapped(passed()).remarks == ()
     for cores in (SHARED, None):
         assert stages_of(lanes_of(tmp_path, cores)).overlapped(passed(timing=timing())).remarks == ()
+
+
+class ScriptedCascade(Cascade):
+    """Ends what is named 'wrong', and sees a race in the rest."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def judge(self, job: Job, built: BuildOutcome, environment: Environment) -> Simulated:
+        self.asked.append(job.solution.name)
+        if "wrong" in job.solution.name:
+            return Simulated(2.0, failed(job.solution.name, id=job.solution.name, decided_by="simulator"))
+        return Simulated(2.0, remark="the simulator says nondeterministic")
+
+
+def evaluated_cpu_first(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str]
+) -> tuple[dict[str, Evaluation], list[str], list[str]]:
+    """The evaluations, whom the simulator was asked about, and whom a GPU."""
+    monkeypatch.setattr(local, "build_job", build)
+    for name in names:
+        folder = workspace.root / "solutions" / "pool" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "solution.py").write_text("class ModelNew: ...")
+    lane, cascade = ScriptedLane(), ScriptedCascade()
+    lanes = lanes_of(tmp_path, None, only=lane)
+    journal = Journal(tmp_path / "results", "run")
+    stages = Evaluating(lanes, "run", Config(), 1, lambda job, what: None, journal, cascade)
+    tasks = [task for task in select_tasks(workspace) if task.solution.name in names]
+    found = {one.solution.name: one for one in run_tasks(tasks, stages, lanes, Shape(2, 1, 8))}
+    return found, cascade.asked, lane.judged
+
+
+def test_what_the_simulator_ends_never_reaches_the_gpu_and_the_record_says_who_decided(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("a_wrong", "b_refused", "c_good")
+    found, asked, on_gpu = evaluated_cpu_first(workspace, tmp_path, monkeypatch, names)
+    assert {name: one.decided_by for name, one in found.items()} == {
+        "a_wrong": "simulator",
+        "b_refused": "build",
+        "c_good": "device",
+    }
+    assert "a_wrong" in asked
+    assert on_gpu == ["c_good"]
+
+
+def test_a_fault_that_the_simulator_saw_is_said_where_the_gpu_decides(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, asked, _ = evaluated_cpu_first(workspace, tmp_path, monkeypatch, ("a_good", "c_good"))
+    first = found[asked[0]]
+    assert "the simulator says nondeterministic" in first.remarks
+    assert first.stages_s["simulator"] == 2.0
+
+
+def test_one_solution_alone_goes_to_the_gpu_at_once(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, asked, on_gpu = evaluated_cpu_first(workspace, tmp_path, monkeypatch, ("a_wrong",))
+    assert (asked, on_gpu) == ([], ["a_wrong"])
+    assert found["a_wrong"].decided_by == "device"
+
+
+def test_without_a_cascade_nothing_is_said_of_who_decided(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "build_job", build)
+    lanes = lanes_of(tmp_path, None, only=ScriptedLane())
+    stages = stages_of(lanes, results=tmp_path / "results")
+    assert {one.decided_by for one in run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4))} == {None}
 
 
 def test_few_cores_make_builds_and_measurements_alternate(tmp_path: Path) -> None:
