@@ -80,7 +80,7 @@ def is_right(row: Row) -> bool:
 
 
 def sample(names: Sequence[str], count: int) -> list[str]:
-    """So many names, evenly over all in their order."""
+    """Choose so many names, evenly over all in their order."""
     ordered = sorted(names)
     return [ordered[index * len(ordered) // count] for index in range(min(count, len(ordered)))]
 

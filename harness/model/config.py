@@ -38,6 +38,9 @@ class CorrectnessConfig:
     """True where the simulator's checked build judges, which looks at every access of a kernel."""
     min_own_share: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The least share of the device's time, from 0 to 1, that the solution's own kernels must take on a GPU."""
+    cascade: Literal["auto", "off"] = "auto"
+    """auto: where several solutions want a GPU and builds have cores for themselves, the simulator judges before the
+    GPU, and what is surely wrong ends there. off: the GPU judges all that compiles."""
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -147,9 +150,6 @@ _YOUNG = {
 """Keys that came after the first journals."""
 
 
-Cascade = Literal["auto", "off"]
-
-
 @dataclass(frozen=True, config=SETTINGS)
 class Config:
     """Everything that a file under configs/ may set."""
@@ -162,9 +162,6 @@ class Config:
     """Limits at which a worker is given up."""
     nvcc: NvccConfig = field(default_factory=NvccConfig)
     """Settings for a machine's nvcc beside the simulator."""
-    cascade: Cascade = "auto"
-    """auto: before a solution gets its turn on a GPU, the simulator judges it while others are under way, on cores that
-    builds have for themselves; what is surely wrong ends there. off: a GPU judges whatever compiles."""
 
     @property
     def turn_limits(self) -> LimitsConfig:
@@ -203,7 +200,7 @@ class Config:
         differs from its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)
         del encoded["limits"]["confinement"]  # it decides whether anything is found, not what
-        del encoded["cascade"]  # it decides where something is found, not what
+        del encoded["correctness"]["cascade"]  # it decides where something is found, not what
         for section, keys in _YOUNG.items():
             settings = getattr(self, section)
             for key in keys:

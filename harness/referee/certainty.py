@@ -1,4 +1,4 @@
-"""Which of the simulator's verdicts are sure to be a GPU's as well, so that none need be asked.
+"""The verdicts of the simulator that are sure to be a GPU's as well, so that none need be asked.
 
 A wrong answer here accuses an honest kernel. So what a GPU may see otherwise goes on to it: faults that a GPU may not
 meet (races, barriers, memory), values near the tolerance, inputs and shapes that the problem's author didn't write, and

@@ -30,7 +30,7 @@ _LANES = 2
 _BUDGET_S = 120.0
 """Seconds for judging a solution, and for building it, after which a GPU is asked."""
 _TURN_S = 4.0
-"""As limits.turn_s, which the checked build multiplies."""
+"""The most for limits.turn_s, which the checked build multiplies."""
 _MOST_BUILDS = 3
 _SAID = (
     *(Verdict.MEMORY_ERROR, Verdict.NONDETERMINISTIC, Verdict.RUNTIME_ERROR, Verdict.WRONG_VALUES),

@@ -112,7 +112,7 @@ def open_session(
         config=config,
         seed=draw_master_seed() if seed is None else seed,
         lanes=of_backend,
-        cascade=_cascade(workers, of_backend.cores, say) if config.cascade == "auto" else None,
+        cascade=_cascade(workers, of_backend.cores, say) if config.correctness.cascade == "auto" else None,
     )
 
 
