@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,9 +81,11 @@ def is_right(row: Row) -> bool:
 
 
 def sample(names: Sequence[str], count: int) -> list[str]:
-    """Choose so many names, evenly over all in their order."""
+    """Choose so many names, evenly over all in their order; shuffled, so that the first of them are a sample, too."""
     ordered = sorted(names)
-    return [ordered[index * len(ordered) // count] for index in range(min(count, len(ordered)))]
+    count = min(count, len(ordered))
+    chosen = [ordered[index * len(ordered) // count] for index in range(count)]
+    return random.Random(count).sample(chosen, count)
 
 
 def make_twins(workspace: Path, names: Sequence[str]) -> dict[str, str | None]:
