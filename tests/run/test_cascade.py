@@ -67,7 +67,7 @@ SOLUTIONS = {
     "right": SOLUTION,
     "constant": SOLUTION.replace("2.0f", "3.0f"),
     "hair": SOLUTION.replace("2.0f", "2.0005f"),
-    "race": SOLUTION.replace(VALUE, "kept[255 - threadIdx.x] * 2.0f + 1.0f"),
+    "no_barrier": SOLUTION.replace(VALUE, "kept[255 - threadIdx.x] * 2.0f + 1.0f"),
     "shape": SOLUTION.replace("own.twice(x)", "own.twice(x)[:1]"),
     "name": SOLUTION.replace("own.twice(x)", "others.twice(x)"),
     "no_class": SOLUTION.replace("ModelNew", "Modell"),
@@ -130,7 +130,9 @@ def test_what_is_surely_wrong_ends_before_the_gpu(
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize(("name", "said"), [("right", None), ("hair", "wrong_values"), ("race", "shared-race")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("right", None), ("hair", "wrong_values"), ("no_barrier", "uninitialised-shared-read")]
+)
 def test_the_rest_goes_on_and_faults_are_said(
     cascade: Cascade, workspace: Workspace, name: str, said: str | None
 ) -> None:
@@ -159,7 +161,7 @@ def test_a_solution_for_another_gpu_is_not_simulated(cascade: Cascade, workspace
 
 @pytest.mark.sim
 def test_what_takes_too_long_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cascade_module, "_BUDGET_S", 0.0)
+    monkeypatch.setattr(cascade_module, "_BUDGET_S", 0.001)
     monkeypatch.setattr(cascade_module, "build_job", lambda *_: BuildOutcome((), None, 0.0))
     host: Any = SimpleNamespace(name="cuda")
     with Workers(host, cache_folder()) as workers:
