@@ -3,11 +3,12 @@
     python benchmarks/cascade.py LEADERBOARD --workspace FOLDER [--kernels 40] [--minutes 60] [--file FILE]
 
 LEADERBOARD is a checkout of anneouyang/KernelBenchLeaderboard. Of its kernels that passed on a GPU (results/field.json)
-`--kernels` are taken, evenly over all problems, and for each a broken twin of benchmarks/broken_kernels.py is made.
-Each goes through `harness.run.cascade` as on a machine with a GPU, which this needs none of: g++ stands in for nvcc,
-and what only the simulator refuses goes on. After `--minutes` it ends, and the same command goes on. GPU seconds are
-those between the starts of neighbours in results/field.json: the median of kernels that passed, and of kernels with
-wrong values. Verdicts and shares go into results/cascade.json, without anybody's source.
+`--kernels` are taken, evenly over all problems, and for each a broken twin of benchmarks/broken_kernels.py is made. So
+are those that the simulator's fast build rejects and a GPU passes (results/field_simulator.json), and as broken ones
+those that a GPU rejects. Each goes through `harness.run.cascade` as on a machine with a GPU, which this needs none of:
+g++ stands in for nvcc, and what only the simulator refuses goes on. After `--minutes` it ends, and the same command
+goes on. GPU seconds are those between the starts of neighbours in results/field.json: the median of kernels that
+passed, and of kernels with wrong values. Verdicts and shares go into results/cascade.json, without anybody's source.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 
 FILE = ROOT / "results/cascade.json"
+SIMULATED = ROOT / "results/field_simulator.json"
 TWIN = "_broken"
+AUTHORS = "its author's own"
+REJECTED = (Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR, Verdict.RUNTIME_ERROR, Verdict.WRONG_VALUES)
+"""Verdicts of a GPU's on kernels that are broken."""
 _SITTING_S = 60.0
 """Starts that are further apart belong to two sittings."""
 
@@ -63,7 +68,9 @@ def main() -> None:
     chosen = parser.parse_args()
     gpu = json.loads(FIELD.read_text())
     make_workspace(chosen.leaderboard, chosen.workspace)
-    kinds = make_twins(chosen.workspace, sample([name for name, row in gpu.items() if is_right(row)], chosen.kernels))
+    kinds: dict[str, str | None] = dict.fromkeys(doubtful(gpu))
+    kinds |= make_twins(chosen.workspace, sample([name for name, row in gpu.items() if is_right(row)], chosen.kernels))
+    kinds |= {name: AUTHORS for name, row in sorted(gpu.items()) if Verdict(row["verdict"]) in REJECTED}
     found = json.loads(chosen.file.read_text())["kernels"] if chosen.file.exists() else {}
     ends_at = time.monotonic() + 60 * chosen.minutes
     for name, row in judged(chosen.workspace, [name for name in kinds if name not in found]):
@@ -78,6 +85,16 @@ def main() -> None:
 
 def is_right(row: Row) -> bool:
     return row["verdict"] == Verdict.PASSED.value and row["measured"] is not None
+
+
+def doubtful(gpu: Mapping[str, Row]) -> list[str]:
+    """Name the kernels that the simulator's fast build rejects and a GPU passes."""
+    simulated = json.loads(SIMULATED.read_text())
+    return sorted(
+        name
+        for name, row in simulated.items()
+        if Verdict(row["verdict"]).blames_solution and gpu.get(name, {}).get("verdict") == Verdict.PASSED.value
+    )
 
 
 def sample(names: Sequence[str], count: int) -> list[str]:
@@ -139,7 +156,8 @@ def gpus(here: Environment) -> Environment:
 def summary(found: Mapping[str, Row], gpu: Mapping[str, Row]) -> Row:
     """Count what each stage decided, and the GPU's seconds for the broken ones with and without the simulator."""
     right = {name: row for name, row in found.items() if row["mistake"] is None}
-    wrong = {name: row for name, row in found.items() if row["mistake"] is not None}
+    wrong = {name: row for name, row in found.items() if row["mistake"] not in (None, AUTHORS)}
+    authors = [row["stage"] for row in found.values() if row["mistake"] == AUTHORS]
     seconds = {which: round(gpu_seconds(gpu, which), 2) for which in ("passed", "wrong_values")}
     compiled = [row for row in wrong.values() if row["stage"] != "build"]
     went_on = [row for row in compiled if row["stage"] == "device"]
@@ -149,6 +167,7 @@ def summary(found: Mapping[str, Row], gpu: Mapping[str, Row]) -> Row:
         "broken kernels": len(wrong),
         "broken, by stage": {stage: sum(row["stage"] == stage for row in wrong.values()) for stage in STAGES},
         "broken, by mistake": _by_mistake(wrong),
+        "rejected by a GPU as their authors wrote them, by stage": {stage: authors.count(stage) for stage in STAGES},
         "GPU seconds of a kernel, median": seconds,
         "GPU seconds of broken kernels": {
             "by whoever compiles": round(len(compiled) * seconds["wrong_values"], 1),

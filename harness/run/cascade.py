@@ -16,6 +16,7 @@ from harness.errors import Interrupted, MachineError
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
+from harness.model.simulator_findings import FINDING_KINDS
 from harness.model.verdict import Verdict
 from harness.referee.certainty import is_certain
 from harness.referee.job import Job
@@ -32,11 +33,9 @@ _BUDGET_S = 120.0
 _TURN_S = 4.0
 """The most for limits.turn_s, which the checked build multiplies."""
 _MOST_BUILDS = 3
-_SAID = (
-    *(Verdict.MEMORY_ERROR, Verdict.NONDETERMINISTIC, Verdict.RUNTIME_ERROR, Verdict.WRONG_VALUES),
-    *(Verdict.WRONG_OUTPUT_TYPE, Verdict.WRONG_SHAPE, Verdict.WRONG_DTYPE),
-)
-"""Verdicts of the simulator that are said where a GPU decides. Others are limits of its own, or accuse."""
+_SAID = (Verdict.WRONG_VALUES, Verdict.WRONG_OUTPUT_TYPE, Verdict.WRONG_SHAPE, Verdict.WRONG_DTYPE)
+"""Verdicts of the simulator that are said where a GPU decides, beside the faults that it sees in kernels. Others are
+limits of its own, or accuse."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,10 @@ def _of_the_gpus_session(
 
 
 def _remark(evaluation: Evaluation) -> str | None:
-    if evaluation.failure is None or evaluation.verdict not in _SAID:
+    failure, verdict = evaluation.failure, evaluation.verdict
+    if failure is None or not verdict.blames_solution:
         return None
-    where = f"{evaluation.failure.case}: " if evaluation.failure.case else ""
-    return f"the simulator says {evaluation.verdict.value}: {where}{evaluation.failure.reason}"
+    if verdict not in _SAID and not any(kind in failure.reason for kind in FINDING_KINDS):
+        return None
+    where = f"{failure.case}: " if failure.case else ""
+    return f"the simulator says {verdict.value}: {where}{failure.reason}"
