@@ -52,6 +52,8 @@ TWIN = "_broken"
 AUTHORS = "its author's own"
 REJECTED = (Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR, Verdict.RUNTIME_ERROR, Verdict.WRONG_VALUES)
 """Verdicts of a GPU's on kernels that are broken."""
+_BUDGET_S = 600.0
+"""More than a session gives, whose cores are its own."""
 _SITTING_S = 60.0
 """Starts that are further apart belong to two sittings."""
 
@@ -126,7 +128,10 @@ def judged(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, Row]]:
     workspace, config = Workspace(folder), Config()
     environment = gpus(read_environment("sim", folder))
     around = surroundings_of(folder, folder / "results", (), "none")
-    with Workers(host, cache, surroundings=around) as workers, closing(Cascade(workers, 2, print)) as cascade:
+    with (
+        Workers(host, cache, surroundings=around) as workers,
+        closing(Cascade(workers, 2, print, _BUDGET_S)) as cascade,
+    ):
         for name in names:
             problem, solution = name.split("/")
             (task,) = select_tasks(workspace, problems=[problem], solutions=[solution])

@@ -29,9 +29,8 @@ from harness.sandbox.wire.extension_text import ExtensionText
 _LANES = 2
 """Solutions that are simulated at once: judging takes a few seconds, and building, in other threads, many."""
 _BUDGET_S = 120.0
-"""Seconds for judging a solution, and for building it, after which a GPU is asked."""
-_TURN_S = 4.0
-"""The most for limits.turn_s, which the checked build multiplies."""
+_TURNS = 30
+"""The turns of which the budget would do if each took limits.turn_s, which the checked build multiplies."""
 _MOST_BUILDS = 3
 _SAID = (Verdict.WRONG_VALUES, Verdict.WRONG_OUTPUT_TYPE, Verdict.WRONG_SHAPE, Verdict.WRONG_DTYPE)
 """Verdicts of the simulator that are said where a GPU decides, beside the faults that it sees in kernels. Others are
@@ -51,17 +50,18 @@ class Simulated:
 class Cascade:
     """The simulator beside a session's GPUs, made ready when it is first asked."""
 
-    def __init__(self, gpu: Workers, cores: int, say: Callable[[str], None]) -> None:
-        """`gpu`: the session's workers, in whose sandboxes the simulator's run, too. `cores` of its threads' are shared
-        with compilers."""
+    def __init__(self, gpu: Workers, cores: int, say: Callable[[str], None], budget_s: float = _BUDGET_S) -> None:
+        """`gpu`: the session's workers, in whose sandboxes the simulator's run, too. The `cores` are those of builds.
+        `budget_s`: seconds for judging a solution, and for building it, after which a GPU is asked."""
         self._gpu = gpu
+        self._budget_s = budget_s
         self._say = say
         self._lock = threading.Lock()
         self._workers: Workers | None = None
         self._is_missing = False
         settings = LaneSettings("sim", gpu.cache, gpu.memory_gib, None, None, gpu.surroundings, sanitize=True)
         variables = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": str(max(1, cores // (2 * _LANES)))}
-        deadlines = [_Deadline(gpu.stop) for _ in range(_LANES)]
+        deadlines = [_Deadline(gpu.stop, budget_s) for _ in range(_LANES)]
         self._lanes = [(ProcessLane(settings, variables, deadline), deadline) for deadline in deadlines]
         self._free: queue.SimpleQueue[tuple[Lane, _Deadline]] = queue.SimpleQueue()
         for one in self._lanes:
@@ -75,7 +75,7 @@ class Cascade:
         if not _may_be_simulated(job, environment) or (workers := self._simulator()) is None:
             return None
         started = time.monotonic()
-        simulated = replace(job, config=_on_simulator(job.config), seed=derive(job.seed, "simulator"))
+        simulated = replace(job, config=_on_simulator(job.config, self._budget_s), seed=derive(job.seed, "simulator"))
         evaluation = self._evaluation(simulated, workers, _without_gpu(environment))
         seconds = time.monotonic() - started
         if evaluation is None:
@@ -141,15 +141,16 @@ class Cascade:
 class _Deadline:
     """A time limit that also ends with the session."""
 
-    def __init__(self, session: Stop) -> None:
+    def __init__(self, session: Stop, budget_s: float) -> None:
         self._session = session
+        self._budget_s = budget_s
         self._ends_at = 0.0
 
     def begin(self) -> None:
         """Begin anew. Raises: Interrupted where the session has ended."""
         if self._session.is_set():
             raise Interrupted
-        self._ends_at = time.monotonic() + _BUDGET_S
+        self._ends_at = time.monotonic() + self._budget_s
 
     def is_set(self) -> bool:
         return self._session.is_set() or time.monotonic() > self._ends_at
@@ -170,11 +171,10 @@ def _may_be_simulated(job: Job, environment: Environment) -> bool:
     return not beyond_simulator(job.solution_ref.files)
 
 
-def _on_simulator(config: Config) -> Config:
+def _on_simulator(config: Config, budget_s: float) -> Config:
     """The config for correctness alone, soon and with every access looked at."""
-    limits = replace(
-        config.limits, build_s=min(config.limits.build_s, _BUDGET_S), turn_s=min(config.limits.turn_s, _TURN_S)
-    )
+    build_s, turn_s = min(config.limits.build_s, budget_s), min(config.limits.turn_s, budget_s / _TURNS)
+    limits = replace(config.limits, build_s=build_s, turn_s=turn_s)
     correctness = replace(config.correctness, seeds=1, sanitize=True)
     return replace(config.untimed().without_nvcc(), correctness=correctness, limits=limits)
 

@@ -161,11 +161,10 @@ def test_a_solution_for_another_gpu_is_not_simulated(cascade: Cascade, workspace
 
 @pytest.mark.sim
 def test_what_takes_too_long_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cascade_module, "_BUDGET_S", 0.001)
     monkeypatch.setattr(cascade_module, "build_job", lambda *_: BuildOutcome((), None, 0.0))
     host: Any = SimpleNamespace(name="cuda")
     with Workers(host, cache_folder()) as workers:
-        made = Cascade(workers, 2, lambda what: None)
+        made = Cascade(workers, 2, lambda what: None, budget_s=0.001)
         simulated = judged(made, workspace, "constant")
         made.close()
     assert simulated is not None
