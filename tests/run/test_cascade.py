@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +17,16 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.job import Job, make_job
 from harness.run import cascade as cascade_module
+from harness.run import local
 from harness.run.cache import cache_folder
 from harness.run.cascade import Cascade, Simulated
+from harness.run.local import Evaluating, run_tasks
+from harness.run.pipeline import Shape
+from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment
+from tests.run.test_local import ScriptedLane, lanes_of
 
 PROBLEM = """
 import torch
@@ -184,3 +190,19 @@ def test_without_a_simulator_the_gpu_judges_and_that_is_said_once(
     assert [judged(made, workspace, "constant") for _ in range(2)] == [None, None]
     assert len(said) == 1
     assert "no g++" in said[0]
+
+
+@pytest.mark.sim
+def test_in_a_run_only_what_may_be_right_comes_to_the_gpu(
+    cascade: Cascade, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "build_job", lambda *_: BuildOutcome((), None, 1.5))  # nvcc takes everything
+    lane = ScriptedLane()
+    lanes = lanes_of(tmp_path, None, only=lane)
+    journal = Journal(tmp_path / "results", "run")
+    stages = Evaluating(lanes, "run", Config(), 1, lambda job, what: None, journal, cascade)
+    tasks = [task for task in select_tasks(workspace) if task.solution.name in ("constant", "right", "shape")]
+    found = {one.solution.name: one.decided_by for one in run_tasks(tasks, stages, lanes, Shape(3, 1, 8))}
+    assert lane.judged == ["right"]
+    assert found == {"constant": "simulator", "right": "device", "shape": "simulator"}
+    assert {one.decided_by for one in read_journals(tmp_path / "results")} == {"simulator", "device"}
