@@ -65,6 +65,8 @@ class BuildOutcome:
     """Texts on what nvcc would surely refuse, though g++ does not, by the key of an extension for the simulator."""
     compilers: str | None = None
     """The digest of compilers that Load has, for the workers that run what was built."""
+    is_whole: bool = True
+    """False where an extension wasn't built, also where the solution goes on without it."""
 
 
 def build(
@@ -151,7 +153,9 @@ def _outcome(
     builds = tuple(_extension_build(report, log_of(worker, report.key)) for report in reports)
     is_simulated = worker.backend == "sim"
     calls = {one.key: nvcc_calls_of(worker, one.key) for one in builds} if is_simulated else {}
-    return BuildOutcome(builds, failed, seconds, calls, _host_calls(builds) if is_simulated else {}, compilers)
+    host_calls = _host_calls(builds) if is_simulated else {}
+    is_whole = all(report.succeeded for report in reports)
+    return BuildOutcome(builds, failed, seconds, calls, host_calls, compilers, is_whole)
 
 
 def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:

@@ -38,6 +38,9 @@ class CorrectnessConfig:
     """True where the simulator's checked build judges, which looks at every access of a kernel."""
     min_own_share: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The least share of the device's time, from 0 to 1, that the solution's own kernels must take on a GPU."""
+    cascade: Literal["auto", "off"] = "auto"
+    """auto: where several solutions want a GPU and builds have cores for themselves, the simulator judges before the
+    GPU, and what is surely wrong ends there. off: the GPU judges all that compiles."""
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -197,6 +200,7 @@ class Config:
         differs from its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)
         del encoded["limits"]["confinement"]  # it decides whether anything is found, not what
+        del encoded["correctness"]["cascade"]  # it decides where something is found, not what
         for section, keys in _YOUNG.items():
             settings = getattr(self, section)
             for key in keys:

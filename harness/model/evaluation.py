@@ -31,6 +31,8 @@ WeightsSource = Literal["none", "reference_state", "same_seed", "partly_referenc
 """The origin of the solution's parameters: it has none; the reference's state was loaded under equal names and shapes;
 construction under the same seed alone; or some of each."""
 
+DecidingStage = Literal["build", "simulator", "device"]
+
 
 @dataclass(frozen=True, config=RECORD)
 class ProblemRef:
@@ -166,6 +168,9 @@ class Evaluation:
     """The failure on inputs more than 16 times as large or as small as they were drawn, which is no verdict."""
     stages_s: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of build, load, correctness, timing."""
+    decided_by: DecidingStage | None = None
+    """The stage that decided, where the simulator may decide before a GPU; None where it may not, and in older
+    records. What the simulator decided has its checks, and the GPU's environment, for which the verdict holds."""
     schema: int = SCHEMA
 
     def __post_init__(self) -> None:
@@ -185,6 +190,8 @@ class Evaluation:
             raise ValueError("only what passed is timed")
         if self.speed_of_light is not None and (self.work is None or self.ceilings is None):
             raise ValueError("a speed of light follows from work and ceilings")
+        if self.decided_by in ("build", "simulator") and self.verdict.passed:
+            raise ValueError("where a GPU is asked, nothing passes without it")
         if not {one.baseline for one in self.compiled} <= set(self.timing.baselines if self.timing else ()):
             raise ValueError("only a baseline that was measured was compiled")
 

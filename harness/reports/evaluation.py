@@ -105,6 +105,7 @@ def record(evaluation: Evaluation) -> Pairs:
             ("author", solution.author or "unknown"),
             ("precision", solution.precision or f"not declared (the problem: {problem.precision})"),
             ("evaluated", f"{when} UTC, {evaluation.duration_s:.1f} s" + (f": {stages}" if stages else "")),
+            ("decided by", f"the {evaluation.decided_by}" if evaluation.decided_by else ""),
             ("evaluation", f"{evaluation.id}, run {evaluation.run}"),
             ("files", f"of the solution {solution.sha256[:16]}…, of the problem {problem.sha256[:16]}…"),
             ("weights from", (evaluation.weights or "").replace("_", " ")),

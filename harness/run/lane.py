@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -51,6 +50,12 @@ class Assignment:
     job: Job
     built: BuildOutcome
     environment: Environment
+
+
+class Stop(Protocol):
+    """The end of what is under way, such as a threading.Event."""
+
+    def is_set(self) -> bool: ...
 
 
 class Lane(Protocol):
@@ -143,7 +148,7 @@ class LaneSettings:
 class ProcessLane:
     """A lane in a process of its own, started at the first evaluation and anew after it has ended by itself."""
 
-    def __init__(self, settings: LaneSettings, variables: dict[str, str], stop: threading.Event) -> None:
+    def __init__(self, settings: LaneSettings, variables: dict[str, str], stop: Stop) -> None:
         self._settings = settings
         self._variables = variables
         self._stop = stop

@@ -6,26 +6,27 @@ import contextlib
 import dataclasses
 import importlib
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
 
-from harness.builder.build import BuildOutcome, CompilerRefused, build
+from harness.builder.build import BuildOutcome, CompilerRefused
 from harness.builder.nvcc_check import Opinions, SimulatedBuild, ask_nvcc
 from harness.builder.second_opinion import of_build, of_evaluation, with_remarks
 from harness.builder.workers import Workers
 from harness.devices import Nvcc, find_nvcc
-from harness.errors import Interrupted
 from harness.model.config import Config, NvccConfig
 from harness.model.environment import Environment
-from harness.model.evaluation import Evaluation
-from harness.referee.answers.reference import Reference
+from harness.model.evaluation import DecidingStage, Evaluation
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job, make_job
 from harness.referee.outage import Outage
+from harness.run.building import build_job
+from harness.run.cascade import Cascade, Simulated, with_simulated
 from harness.run.cores import Cores, keep_thread_to
 from harness.run.lane import Assignment, Lane
 from harness.run.pipeline import Again, Finished, Shape, Stages, run_pipeline
@@ -75,6 +76,7 @@ class _Item:
     built: BuildOutcome
     asked: Future[Opinions] | None = None
     returns: int = 0
+    simulated: Simulated | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class _Returned:
     job: Job
     wanted: tuple[ExtensionText, ...]
     returns: int
+    simulated: Simulated | None = None
 
 
 class NvccBeside:
@@ -127,7 +130,17 @@ class NvccBeside:
 class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
     """The stages of a run's pipeline."""
 
-    def __init__(self, lanes: Lanes, run: str, config: Config, seed: int, observe: Observer, journal: Journal) -> None:
+    def __init__(
+        self,
+        lanes: Lanes,
+        run: str,
+        config: Config,
+        seed: int,
+        observe: Observer,
+        journal: Journal,
+        cascade: Cascade | None = None,
+    ) -> None:
+        """`cascade`: the simulator that judges before a GPU; None where it doesn't."""
         self._lanes = lanes
         self._run = run
         self._config = config
@@ -135,6 +148,19 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         self._observe = observe
         self._journal = journal
         self._nvcc: NvccBeside | None = _nvcc_beside(lanes.builders, config.nvcc)
+        self._cascade = cascade
+        self._counting = threading.Lock()
+        self._left = 0
+
+    def counted(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """Count the tasks, those of a stream as they are taken: where one alone is left, it is in a hurry."""
+        if isinstance(tasks, Sized):
+            self._count(len(tasks))
+            yield from tasks
+            return
+        for task in tasks:
+            self._count(1)
+            yield task
 
     def prepare(self, task: Task | _Returned) -> _Item | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
@@ -142,11 +168,12 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
         """
         if isinstance(task, _Returned):
-            job, wanted, returns = task.job, task.wanted, task.returns
+            job, wanted, returns, simulated = task.job, task.wanted, task.returns, task.simulated
         else:
             job, wanted, returns = make_job(self._run, task, self._config, self._seed), (), 0
+            simulated = None
         self._observe(job, "building")
-        outcome = _build(job, self._lanes.builders, wanted)
+        outcome = build_job(job, self._lanes.builders, wanted)
         if returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
             outcome = dataclasses.replace(outcome, compilers=None)
         opinions: Opinions = {}
@@ -156,10 +183,14 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             try:
                 evaluation = evaluate(job, None, self._lanes.environment, outcome)
             except Outage as outage:
-                return self.prepare(self._again(job, outage, returns))
-            return Finished(with_remarks(evaluation, opinions))
+                return self.prepare(self._again(job, outage, returns, simulated))
+            return Finished(self._decided(with_remarks(evaluation, opinions), "build"))
         self._observe(job, "built")
-        return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns)
+        if isinstance(task, Task):
+            simulated = self._simulated(job, outcome)
+        if simulated and simulated.certain:
+            return Finished(simulated.certain)
+        return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns, simulated)
 
     def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
         """Measure, or return Again where it came to extensions that weren't built, or after an outage: the device isn't
@@ -170,18 +201,19 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
         except TextsNotBuilt as error:
-            return Again(_Returned(item.job, error.texts, item.returns + 1))
+            return Again(_Returned(item.job, error.texts, item.returns + 1, item.simulated))
         except Outage as outage:
-            return Again(self._again(item.job, outage, item.returns))
+            return Again(self._again(item.job, outage, item.returns, item.simulated))
+        evaluation = self._decided(with_simulated(evaluation, item.simulated), "device")
         if item.asked is None:
             return evaluation
         if not item.asked.done():
             self._observe(item.job, "waiting for nvcc")
         return of_evaluation(evaluation, item.built, item.asked.result())
 
-    def _again(self, job: Job, outage: Outage, returns: int) -> _Returned:
+    def _again(self, job: Job, outage: Outage, returns: int, simulated: Simulated | None) -> _Returned:
         self._observe(job, f"trying again: {outage}")
-        return _Returned(dataclasses.replace(job, outages=(*job.outages, str(outage))), (), returns)
+        return _Returned(dataclasses.replace(job, outages=(*job.outages, str(outage))), (), returns, simulated)
 
     def overlapped(self, evaluation: Evaluation) -> Evaluation:
         """Say so in the record if compilers were at work while times were taken."""
@@ -194,6 +226,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
     def keep(self, evaluation: Evaluation) -> None:
         """Keep every evaluation in the journal before anybody hears of it."""
         self._journal.append(evaluation)
+        self._count(-1)
 
     def examine(self, lane: int) -> None:
         """Examine the lane's device. Raises: MachineError, which ends the run: on a GPU that is stuck every later
@@ -216,6 +249,20 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             with contextlib.suppress(ImportError):
                 importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
 
+    def _simulated(self, job: Job, outcome: BuildOutcome) -> Simulated | None:
+        """Have the simulator judge it, but for one that is alone: no other wants the device."""
+        if self._cascade is None or self._left < 2:
+            return None
+        self._observe(job, "on the simulator")
+        return self._cascade.judge(job, outcome, self._lanes.environment)
+
+    def _count(self, more: int) -> None:
+        with self._counting:
+            self._left += more
+
+    def _decided(self, evaluation: Evaluation, stage: DecidingStage) -> Evaluation:
+        return evaluation if self._cascade is None else dataclasses.replace(evaluation, decided_by=stage)
+
 
 def run_tasks(
     tasks: Iterable[Task], evaluating: Evaluating, lanes: Lanes, shape: Shape
@@ -230,7 +277,7 @@ def run_tasks(
         stack.callback(evaluating.close)
         for lane in lanes.by_name.values():
             stack.callback(lane.close)
-        results = run_pipeline(tasks, evaluating, shape, lanes.builders.stop)
+        results = run_pipeline(evaluating.counted(tasks), evaluating, shape, lanes.builders.stop)
         yield from stack.enter_context(contextlib.closing(results))
 
 
@@ -251,13 +298,3 @@ def _half_the_threads() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _build(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
-    try:
-        init_inputs = Reference(job.problem, job.cases[0], "cpu").init_inputs
-        return build(workers, job.solution, init_inputs, job.config.limits, job.solution_ref.sha256, wanted)
-    except Interrupted:
-        raise
-    except Exception as error:  # the border of the thread
-        return BuildOutcome((), error, 0.0)

@@ -18,7 +18,8 @@ from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.referee.setting import draw_master_seed
 from harness.run.cache import cache_folder
-from harness.run.cores import core_groups, cpu_quota, divide_cores
+from harness.run.cascade import Cascade
+from harness.run.cores import Cores, core_groups, cpu_quota, divide_cores
 from harness.run.gpu_lock import GpuLock, locks_folder
 from harness.run.lane import LaneSettings, LocalLane, ProcessLane
 from harness.run.local import Evaluating, Lanes, Observer, run_tasks
@@ -39,6 +40,7 @@ class Session:
     config: Config
     seed: int
     lanes: Lanes
+    cascade: Cascade | None = None
 
     def evaluate(
         self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
@@ -50,7 +52,7 @@ class Session:
         """
         jobs = jobs or self.config.limits.parallel_builds
         count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
-        evaluating = Evaluating(self.lanes, self.run, self.config, self.seed, observe, self.journal)
+        evaluating = Evaluating(self.lanes, self.run, self.config, self.seed, observe, self.journal, self.cascade)
         return run_tasks(tasks, evaluating, self.lanes, self.lanes.shape(count, jobs))
 
     def __enter__(self) -> Session:
@@ -58,6 +60,8 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.workers.stop.set()
+        if self.cascade is not None:
+            self.cascade.close()
         self.workers.close()
 
 
@@ -96,6 +100,10 @@ def open_session(
     )
     if config.limits.confinement != "none":
         _require_confinement(workers)
+    if host.name == "cuda":
+        of_backend = _gpu_lanes(workers, environment, lanes)
+    else:
+        of_backend = _sim_lanes(workers, environment, lanes, config.correctness.sanitize)
     return Session(
         run=run,
         workers=workers,
@@ -103,9 +111,8 @@ def open_session(
         journal=journal,
         config=config,
         seed=draw_master_seed() if seed is None else seed,
-        lanes=_gpu_lanes(workers, environment, lanes)
-        if host.name == "cuda"
-        else _sim_lanes(workers, environment, lanes, config.correctness.sanitize),
+        lanes=of_backend,
+        cascade=_cascade(workers, of_backend.cores, say) if config.correctness.cascade == "auto" else None,
     )
 
 
@@ -153,6 +160,14 @@ def _sim_lanes(workers: Workers, environment: Environment, wanted: int | None, s
     threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 2) // (2 * wanted)))}
     lanes = {f"lane {number}": ProcessLane(settings, threads, workers.stop) for number in range(wanted)}
     return Lanes(lanes, workers, None, environment)
+
+
+def _cascade(workers: Workers, cores: Cores | None, say: Callable[[str], None]) -> Cascade | None:
+    """Make the simulator that judges before a GPU; None where compilers have no cores for themselves, or on the
+    simulator: its work would only delay the measurements then."""
+    if cores is None or cores.builds is None:
+        return None
+    return Cascade(workers, len(cores.builds), say)
 
 
 def _settings(workers: Workers, lock: GpuLock | None, cpus: frozenset[int] | None) -> LaneSettings:

@@ -16,6 +16,7 @@ from harness.errors import bounded
 from harness.model.build import CompiledBaseline, ExtensionBuild
 from harness.model.ceilings import Ceilings
 from harness.model.check import Check, DerivedTolerance
+from harness.model.config import CorrectnessConfig
 from harness.model.evaluation import SCHEMA, Evaluation, Failure, SolutionRef, Work
 from harness.model.record import as_json, hash_contents, is_prose
 from harness.model.timing import PeakMemory, Row, Timing, Turn
@@ -82,7 +83,12 @@ _RECORD, _OUTLINED = TypeAdapter(Evaluation), TypeAdapter(Outline)
 
 def to_line(evaluation: Evaluation) -> str:
     """The record as one line of JSON, without its newline."""
-    return json.dumps(as_json(evaluation), separators=(",", ":"), allow_nan=False)
+    data = as_json(evaluation)
+    if evaluation.decided_by is None:  # as lines of this schema were before there was the key
+        del data["decided_by"]
+    if evaluation.config.correctness.cascade == CorrectnessConfig.cascade:
+        del data["config"]["correctness"]["cascade"]
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def from_line(line: str | bytes) -> Evaluation:

@@ -171,3 +171,11 @@ def test_a_tolerance_is_finite_and_not_negative(bounds: tuple[float, float]) -> 
 def test_impossible_work_cannot_be_built(least_bytes: int, operations: int | None) -> None:
     with pytest.raises(ValidationError):
         Work(least_bytes, operations)
+
+
+@pytest.mark.parametrize("stage", ["build", "simulator"])
+def test_nothing_passes_before_a_gpu(stage: Any) -> None:
+    assert failed(decided_by=stage).decided_by == stage
+    assert passed(decided_by="device").decided_by == "device"
+    with pytest.raises(ValidationError, match="passes"):
+        passed(decided_by=stage)

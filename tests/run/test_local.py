@@ -14,11 +14,13 @@ from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers
 from harness.errors import MachineError
 from harness.model.config import Config
+from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee.job import Job
 from harness.referee.outage import Outage
 from harness.run import local
+from harness.run.cascade import Cascade, Simulated
 from harness.run.cores import Cores
 from harness.run.lane import Assignment
 from harness.run.local import Evaluating, Lanes, run_tasks
@@ -29,7 +31,7 @@ from harness.sandbox.wire.extension_text import ExtensionText
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
-from tests.examples import environment, passed, timing
+from tests.examples import environment, failed, passed, timing
 from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
@@ -83,7 +85,7 @@ def stages_of(lanes: Lanes, observe: Any = lambda job, what: None, results: Path
 def test_what_the_compiler_refuses_is_a_result_without_a_lane(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane, told = ScriptedLane(), []
     lanes = lanes_of(tmp_path, None, only=lane)
     stages = stages_of(lanes, lambda job, what: told.append((job.solution.name, what)), tmp_path / "results")
@@ -106,7 +108,7 @@ def test_what_the_compiler_refuses_is_a_result_without_a_lane(
 def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane = ScriptedLane()
     lane.is_stuck_after = "a_good"
     lanes = lanes_of(tmp_path, None, only=lane)
@@ -121,7 +123,7 @@ def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
 def test_of_several_lanes_the_one_is_named(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     told: set[str] = set()
     lanes = lanes_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
     stages = stages_of(lanes, lambda job, what: told.add(what), tmp_path / "results")
@@ -132,7 +134,7 @@ def test_of_several_lanes_the_one_is_named(
 def test_a_lane_closes_also_when_nobody_reads_on(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane = ScriptedLane()
     lanes = lanes_of(tmp_path, None, only=lane)
     stages = stages_of(lanes, results=tmp_path / "results")
@@ -152,7 +154,7 @@ class CountingLane(ScriptedLane):
 def test_a_referee_that_shares_its_cores_with_compilers_takes_half_of_the_threads(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: Cores | None, threads: int
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane, before = CountingLane(), torch.get_num_threads()
     lanes = lanes_of(tmp_path, cores, only=lane)
     torch.set_num_threads(4)
@@ -192,7 +194,7 @@ def evaluated_lazily(
         wanted.append(tuple(texts))
         return BuildOutcome((), None, 1.0, compilers="these")
 
-    monkeypatch.setattr(local, "_build", build_lazily)
+    monkeypatch.setattr(local, "build_job", build_lazily)
     lanes = lanes_of(tmp_path, None, only=lane)
     tasks = [task for task in select_tasks(workspace) if task.solution.name == "a_good"]
     (found,) = run_tasks(tasks, stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4))
@@ -279,6 +281,77 @@ def test_nothing_is_said_where_nothing_was_timed_or_cores_were_not_divided(tmp_p
     assert stages_of(lanes_of(tmp_path, DIVIDED)).overlapped(passed()).remarks == ()
     for cores in (SHARED, None):
         assert stages_of(lanes_of(tmp_path, cores)).overlapped(passed(timing=timing())).remarks == ()
+
+
+class ScriptedCascade(Cascade):
+    """Ends what is named 'wrong', and sees a race in the rest."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def judge(self, job: Job, built: BuildOutcome, environment: Environment) -> Simulated:
+        self.asked.append(job.solution.name)
+        if "wrong" in job.solution.name:
+            return Simulated(2.0, failed(job.solution.name, id=job.solution.name, decided_by="simulator"))
+        return Simulated(2.0, remark="the simulator says nondeterministic")
+
+
+def evaluated_cpu_first(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str]
+) -> tuple[dict[str, Evaluation], list[str], list[str]]:
+    """The evaluations, whom the simulator was asked about, and whom a GPU."""
+    monkeypatch.setattr(local, "build_job", build)
+    for name in names:
+        folder = workspace.root / "solutions" / "pool" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "solution.py").write_text("class ModelNew: ...")
+    lane, cascade = ScriptedLane(), ScriptedCascade()
+    lanes = lanes_of(tmp_path, None, only=lane)
+    journal = Journal(tmp_path / "results", "run")
+    stages = Evaluating(lanes, "run", Config(), 1, lambda job, what: None, journal, cascade)
+    tasks = [task for task in select_tasks(workspace) if task.solution.name in names]
+    found = {one.solution.name: one for one in run_tasks(tasks, stages, lanes, Shape(2, 1, 8))}
+    return found, cascade.asked, lane.judged
+
+
+def test_what_the_simulator_ends_never_reaches_the_gpu_and_the_record_says_who_decided(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("a_wrong", "b_refused", "c_good")
+    found, asked, on_gpu = evaluated_cpu_first(workspace, tmp_path, monkeypatch, names)
+    assert {name: one.decided_by for name, one in found.items()} == {
+        "a_wrong": "simulator",
+        "b_refused": "build",
+        "c_good": "device",
+    }
+    assert "a_wrong" in asked
+    assert on_gpu == ["c_good"]
+
+
+def test_a_fault_that_the_simulator_saw_is_said_where_the_gpu_decides(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, asked, _ = evaluated_cpu_first(workspace, tmp_path, monkeypatch, ("a_good", "c_good"))
+    first = found[asked[0]]
+    assert "the simulator says nondeterministic" in first.remarks
+    assert first.stages_s["simulator"] == 2.0
+
+
+def test_one_solution_alone_goes_to_the_gpu_at_once(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, asked, on_gpu = evaluated_cpu_first(workspace, tmp_path, monkeypatch, ("a_wrong",))
+    assert (asked, on_gpu) == ([], ["a_wrong"])
+    assert found["a_wrong"].decided_by == "device"
+
+
+def test_without_a_cascade_nothing_is_said_of_who_decided(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "build_job", build)
+    lanes = lanes_of(tmp_path, None, only=ScriptedLane())
+    stages = stages_of(lanes, results=tmp_path / "results")
+    assert {one.decided_by for one in run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4))} == {None}
 
 
 def test_few_cores_make_builds_and_measurements_alternate(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     scripted = Machine()
-    monkeypatch.setattr(local, "_build", scripted.build)
+    monkeypatch.setattr(local, "build_job", scripted.build)
     monkeypatch.setattr(local, "ask_nvcc", scripted.ask)
     monkeypatch.setattr(local, "find_nvcc", lambda: Nvcc("/cuda/bin/nvcc", "13.0.88"))
     return scripted

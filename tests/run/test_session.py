@@ -13,6 +13,7 @@ from harness.builder.workers import Workers
 from harness.devices.cuda import gpus as gpus_module
 from harness.devices.cuda.gpus import Gpu
 from harness.run import session as session_module
+from harness.run.cores import Cores
 from harness.run.gpu_lock import GpuLock
 from harness.run.lane import LocalLane, ProcessLane
 from tests.examples import environment
@@ -86,3 +87,12 @@ def test_a_gpu_is_named_as_the_whole_machine_knows_it(
     gpu = Gpu(1, H100, uuid)
     assert gpu.key == key
     assert gpu.variables == {"CUDA_VISIBLE_DEVICES": seen}
+
+
+def test_the_simulator_judges_first_where_builds_have_cores_of_their_own(tmp_path: Path) -> None:
+    host: Any = SimpleNamespace(name="cuda")
+    workers = Workers(host, tmp_path)
+    divided = Cores((frozenset({0, 1}),), frozenset(range(2, 16)), 16)
+    assert session_module._cascade(workers, divided, lambda what: None) is not None
+    assert session_module._cascade(workers, Cores(None, None, 3), lambda what: None) is None
+    assert session_module._cascade(workers, None, lambda what: None) is None

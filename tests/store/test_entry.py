@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.model.build import CompiledBaseline
-from harness.model.config import Config, TimingConfig
+from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.store.entry import config_hash, entry_of
@@ -157,3 +157,16 @@ def test_equal_settings_have_equal_hashes() -> None:
     assert config_hash(Config()) == config_hash(Config(timing=TimingConfig(blocks=12)))
     assert config_hash(Config()) != config_hash(Config(timing=TimingConfig(blocks=13)))
     assert len(config_hash(Config())) == 8
+
+
+def test_a_line_from_before_stages_decided_stays_as_it_is() -> None:
+    line = to_line(MEASURED)
+    assert "decided_by" not in json.loads(line)
+    assert "cascade" not in json.loads(line)["config"]["correctness"]
+    assert to_line(from_line(line)) == line
+
+
+def test_who_decided_is_kept() -> None:
+    one = failed(decided_by="simulator", config=Config(CorrectnessConfig(cascade="off")))
+    assert from_line(to_line(one)) == one
+    assert json.loads(to_line(one))["decided_by"] == "simulator"
