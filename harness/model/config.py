@@ -38,9 +38,9 @@ class CorrectnessConfig:
     """True where the simulator's checked build judges, which looks at every access of a kernel."""
     min_own_share: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The least share of the device's time, from 0 to 1, that the solution's own kernels must take on a GPU."""
-    cascade: Literal["auto", "off"] = "auto"
-    """auto: where several solutions want a GPU and builds have cores for themselves, the simulator judges before the
-    GPU, and what is surely wrong ends there. off: the GPU judges all that compiles."""
+    cascade: Literal["never", "auto"] = "never"
+    """never: the GPU judges all that compiles. auto: where several solutions want a GPU and builds have cores for
+    themselves, the simulator judges before it, and what is surely wrong ends there."""
 
 
 @dataclass(frozen=True, config=SETTINGS)

@@ -167,6 +167,6 @@ def test_a_line_from_before_stages_decided_stays_as_it_is() -> None:
 
 
 def test_who_decided_is_kept() -> None:
-    one = failed(decided_by="simulator", config=Config(CorrectnessConfig(cascade="off")))
+    one = failed(decided_by="simulator", config=Config(CorrectnessConfig(cascade="auto")))
     assert from_line(to_line(one)) == one
     assert json.loads(to_line(one))["decided_by"] == "simulator"
