@@ -1,0 +1,356 @@
+"""Jobs to the places of a cluster: builders that compile, lanes that judge, either of which may die at any time.
+
+One thread hands out and takes in, so that a job costs the same with one place or with thousands. A verdict that arrives
+is final. A job whose place dies goes to another one, and its record says so. Nothing here knows a cluster's software;
+tests give it places of their own.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+from harness.errors import Interrupted, MachineError, UsageError
+from harness.model.evaluation import Evaluation
+from harness.referee.job import Job
+from harness.sandbox.wire.extension_text import ExtensionText
+
+MOST_ATTEMPTS = 3
+"""The most attempts at a job, all but the last of them ended by their machine."""
+_MOST_FAILURES = 3
+"""The most failures of a place in a row, opening included, before it is given up."""
+_AHEAD = 16
+_POLL_S = 0.2
+_PATIENCE_S = 600.0
+"""The time for which a run waits without any lane: a cluster may have to start a machine."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A job on its way through a cluster. `wanted` are extensions that an earlier attempt came to, `returns` says how
+    often; `built` is what a builder made of it, None where the lane builds."""
+
+    job: Job
+    solution_files: dict[str, bytes] = field(default_factory=dict)
+    problem_files: dict[str, bytes] = field(default_factory=dict)
+    wanted: tuple[ExtensionText, ...] = ()
+    returns: int = 0
+    built: Any = None  # the cluster's own
+    lost: tuple[str, ...] = ()
+    """The reasons for which earlier attempts came to nothing."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a place to a ticket: a verdict, a build, or extensions to build first.
+
+    `trouble`: what is wrong with the machine, also where there is a verdict. `usage`: the user asked for what can't be.
+    """
+
+    evaluation: Evaluation | None = None
+    built: Any = None  # the cluster's own
+    wanted: tuple[ExtensionText, ...] = ()
+    trouble: str | None = None
+    usage: str | None = None
+
+
+class Place(Protocol):
+    """A place of a cluster: a builder, or a lane. Its futures raise where the machine is lost."""
+
+    name: str
+    is_lane: bool
+    builds: bool
+    """True for a lane that can't use what builders make."""
+    slots: int
+    """Tickets that it takes at once."""
+
+    def opened(self) -> Future[None]:
+        """Return a future that is done once it can take tickets."""
+
+    def begin(self, ticket: Ticket) -> Future[Answer]:
+        """Begin a ticket."""
+
+    def reopen(self) -> None:
+        """End what is there, and ask the cluster for another like it."""
+
+    def end(self) -> None:
+        """End what is there."""
+
+
+class Office(ABC):
+    """The part of a run that no place does."""
+
+    @abstractmethod
+    def keep(self, evaluations: Sequence[Evaluation]) -> None:
+        """Save results before they can be read."""
+
+    @abstractmethod
+    def give_up(self, ticket: Ticket, why: str) -> Evaluation:
+        """Make the record of a job that no machine could judge."""
+
+    def observe(self, job: Job, what: str) -> None:
+        """Hear what is done with a job."""
+
+    def say(self, what: str) -> None:
+        """Hear what happens to a place."""
+
+
+def dispatch(
+    tickets: Iterable[Ticket],
+    places: Sequence[Place],
+    office: Office,
+    stop: threading.Event,
+    patience_s: float = _PATIENCE_S,
+) -> Generator[Evaluation, None, None]:
+    """Yield evaluations in the order in which they come. `tickets` is read some way ahead, in a thread of its own.
+
+    However it ends early, `stop` is set; what was found by then is kept. The places stay open.
+
+    Raises: MachineError where no lane is left; what `tickets` or `office` raise; Interrupted once `stop` is set.
+    """
+    run = _Dispatch(places, office, stop, patience_s)
+    threads = [threading.Thread(target=run.feed, args=(tickets,), daemon=True), threading.Thread(target=run.serve)]
+    try:
+        for thread in threads:
+            thread.start()
+        yield from run.results()
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        run.leave()
+        threads[1].join()
+
+
+@dataclass
+class _Seat:
+    """A place as the dispatcher sees it. `life` counts how often it was lost: what else fails of an earlier life is
+    known already."""
+
+    place: Place
+    free: int = 0
+    is_queued: bool = False
+    is_open: bool = False
+    failures: int = 0
+    life: int = 0
+
+
+class _Dispatch:
+    """The state of a run; what begins with `_` is done by the thread that serves."""
+
+    def __init__(self, places: Sequence[Place], office: Office, stop: threading.Event, patience_s: float) -> None:
+        self._seats = [_Seat(place) for place in places]
+        self._office = office
+        self._stop = stop
+        self._patience_s = patience_s
+        self._room = threading.Semaphore(max(_AHEAD, 2 * sum(place.slots for place in places)))
+        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Sequence[Evaluation] | BaseException | None] = queue.SimpleQueue()
+        self._waiting: deque[Ticket] = deque()
+        self._ready: deque[Ticket] = deque()
+        self._found: list[Evaluation] = []
+        self._idle: dict[bool, deque[_Seat]] = {True: deque(), False: deque()}
+        self._left = {is_lane: sum(one.is_lane is is_lane for one in places) for is_lane in (True, False)}
+        """Lanes, and builders, that aren't given up."""
+        self._open_lanes = self._under_way = 0
+        self._lane_seen_at = time.monotonic()
+        self._is_fed = self._has_left = False
+        self._trouble = "there are none"
+
+    def feed(self, tickets: Iterable[Ticket]) -> None:
+        """Take tickets as there is room for them, in a thread of its own."""
+        try:
+            source = iter(tickets)
+            while self._room.acquire() and not self._has_left:
+                self._events.put(partial(self._waiting.append, next(source)))
+        except StopIteration:
+            self._events.put(self._end_of_tickets)
+        except BaseException as error:  # the border of the thread: raised again where the results are read
+            self._events.put(partial(_raise, error))
+
+    def results(self) -> Generator[Evaluation, None, None]:
+        """Yield what is found, in the reader's thread."""
+        while (found := self._results.get()) is not None:
+            if isinstance(found, BaseException):
+                raise found
+            for evaluation in found:
+                yield evaluation
+                self._room.release()
+
+    def leave(self) -> None:
+        """Begin nothing more."""
+        self._has_left = True
+        self._room.release()
+        self._events.put(lambda: None)
+
+    def serve(self) -> None:
+        """Hand out and take in until all is done, in a thread of its own."""
+        try:
+            for seat in self._seats:
+                self._await(seat)
+            while not (self._has_left or self._is_done()):
+                self._take_in()
+                self._hand_out()
+                self._require_lanes()
+            self._results.put(None)
+        except BaseException as error:  # as above
+            self._results.put(error)
+
+    def _is_done(self) -> bool:
+        return self._is_fed and not (self._waiting or self._ready or self._under_way)
+
+    def _end_of_tickets(self) -> None:
+        self._is_fed = True
+
+    def _take_in(self) -> None:
+        """Hear all that has happened, and keep what was found in one go."""
+        try:
+            self._events.get(timeout=_POLL_S)()
+            for _ in range(self._events.qsize()):
+                self._events.get()()
+        except queue.Empty:
+            pass
+        finally:  # also where one of them ends the run
+            if found := self._found:
+                self._found = []
+                self._office.keep(found)
+                self._results.put(found)
+        if self._stop.is_set():
+            raise Interrupted
+
+    def _hand_out(self) -> None:
+        while self._waiting and (builder := self._next(is_lane=False)):
+            self._begin(builder, self._waiting.popleft())
+        passed_over = []
+        while (self._waiting or self._ready) and (lane := self._next(is_lane=True)):
+            if self._waiting and (lane.place.builds or not self._left[False]):
+                self._begin(lane, self._waiting.popleft())
+            elif self._ready:
+                ticket = self._ready.popleft()
+                self._begin(lane, replace(ticket, built=None) if lane.place.builds else ticket)
+            else:  # builders are at it
+                passed_over.append(lane)
+        for lane in passed_over:
+            self._queue(lane)
+
+    def _next(self, is_lane: bool) -> _Seat | None:
+        """Take the place that has been idle for longest."""
+        while self._idle[is_lane]:
+            seat = self._idle[is_lane].popleft()
+            seat.is_queued = False
+            if seat.free:
+                return seat
+        return None
+
+    def _queue(self, seat: _Seat) -> None:
+        if seat.free and not seat.is_queued:
+            seat.is_queued = True
+            self._idle[seat.place.is_lane].append(seat)
+
+    def _begin(self, seat: _Seat, ticket: Ticket) -> None:
+        seat.free -= 1
+        self._queue(seat)
+        self._under_way += 1
+        self._office.observe(ticket.job, f"{'judging' if seat.place.is_lane else 'building'} on {seat.place.name}")
+        life = seat.life
+        seat.place.begin(ticket).add_done_callback(
+            lambda done: self._events.put(partial(self._ended, seat, life, ticket, done))
+        )
+
+    def _ended(self, seat: _Seat, life: int, ticket: Ticket, done: Future[Answer]) -> None:
+        """Hear the one answer to a ticket that was begun: a verdict, or the ticket goes on."""
+        self._under_way -= 1
+        error = done.exception()
+        answer = Answer(trouble=_words(error)) if error else done.result()
+        if answer.usage is not None:
+            raise UsageError(answer.usage)
+        if answer.evaluation is not None:
+            self._found.append(_with_attempts(answer.evaluation, ticket))
+        elif answer.trouble is not None:
+            self._try_again(ticket, f"{seat.place.name}: {answer.trouble}")
+        elif answer.built is not None:
+            self._office.observe(ticket.job, "built")
+            self._ready.append(replace(ticket, built=answer.built))
+        else:
+            again = replace(ticket, wanted=answer.wanted, returns=ticket.returns + 1, built=None)
+            self._waiting.appendleft(again)
+        if answer.trouble is not None:
+            self._fail(seat, life, answer.trouble)
+        elif life == seat.life:
+            seat.failures = 0
+            seat.free += 1
+            self._queue(seat)
+
+    def _try_again(self, ticket: Ticket, why: str) -> None:
+        """Have another place try it, from its build on, which the builders' cache has; or give it up."""
+        ticket = replace(ticket, lost=(*ticket.lost, why), built=None)
+        if len(ticket.lost) < MOST_ATTEMPTS:
+            self._waiting.appendleft(ticket)
+        else:
+            self._found.append(self._office.give_up(ticket, f"{MOST_ATTEMPTS} attempts ended with their machine: {why}"))
+
+    def _fail(self, seat: _Seat, life: int, why: str) -> None:
+        """Ask for another place like the one that is lost, unless it fails again and again."""
+        if life != seat.life:
+            return
+        self._open_lanes -= seat.place.is_lane and seat.is_open
+        self._trouble = f"{seat.place.name}: {why}"
+        seat.life += 1
+        seat.failures += 1
+        seat.free, seat.is_open = 0, False
+        if seat.failures > _MOST_FAILURES:
+            self._left[seat.place.is_lane] -= 1
+            self._office.say(f"given up: {self._trouble}")
+            seat.place.end()
+            return
+        self._office.say(f"lost: {self._trouble}")
+        seat.place.reopen()
+        self._await(seat)
+
+    def _await(self, seat: _Seat) -> None:
+        life = seat.life
+        seat.place.opened().add_done_callback(lambda done: self._events.put(partial(self._opened, seat, life, done)))
+
+    def _opened(self, seat: _Seat, life: int, done: Future[None]) -> None:
+        error = done.exception()
+        if isinstance(error, UsageError):
+            raise error
+        if error is not None:
+            self._fail(seat, life, _words(error))
+            return
+        self._open_lanes += seat.place.is_lane
+        seat.free, seat.is_open = seat.place.slots, True
+        self._queue(seat)
+
+    def _require_lanes(self) -> None:
+        """Raises: MachineError where nothing can be judged, and nobody can be expected to come."""
+        now = time.monotonic()
+        if self._open_lanes:
+            self._lane_seen_at = now
+        elif not self._left[True]:
+            raise MachineError(f"the cluster has no lane left; {self._trouble}")
+        elif now - self._lane_seen_at > self._patience_s:
+            raise MachineError(f"the cluster had no lane for {self._patience_s:.0f} s; {self._trouble}")
+
+
+def _with_attempts(evaluation: Evaluation, ticket: Ticket) -> Evaluation:
+    if not ticket.lost:
+        return evaluation
+    remark = f"attempt {len(ticket.lost) + 1}: the machine ended the one before ({ticket.lost[-1]})"
+    return replace(evaluation, remarks=(*evaluation.remarks, remark))
+
+
+def _words(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
+def _raise(error: BaseException) -> None:
+    raise error
