@@ -60,6 +60,12 @@ class Answer:
     wanted: tuple[ExtensionText, ...] = ()
     trouble: str | None = None
     usage: str | None = None
+    spares_place: bool = False
+    """True where the place isn't to blame for the trouble, such as for a build that is gone with its machine."""
+
+
+class UnfitPlace(MachineError):
+    """A place can't be used for this run, however often it is opened."""
 
 
 class Place(Protocol):
@@ -72,7 +78,7 @@ class Place(Protocol):
     slots: int
     """Tickets that it takes at once."""
 
-    def opened(self) -> Future[None]:
+    def opened(self) -> Future[Any]:
         """Return a future that is done once it can take tickets."""
 
     def begin(self, ticket: Ticket) -> Future[Answer]:
@@ -96,9 +102,11 @@ class Office(ABC):
     def give_up(self, ticket: Ticket, why: str) -> Evaluation:
         """Make the record of a job that no machine could judge."""
 
+    @abstractmethod
     def observe(self, job: Job, what: str) -> None:
         """Hear what is done with a job."""
 
+    @abstractmethod
     def say(self, what: str) -> None:
         """Hear what happens to a place."""
 
@@ -282,7 +290,7 @@ class _Dispatch:
         else:
             again = replace(ticket, wanted=answer.wanted, returns=ticket.returns + 1, built=None)
             self._waiting.appendleft(again)
-        if answer.trouble is not None:
+        if answer.trouble is not None and not answer.spares_place:
             self._fail(seat, life, answer.trouble)
         elif life == seat.life:
             seat.failures = 0
@@ -295,9 +303,11 @@ class _Dispatch:
         if len(ticket.lost) < MOST_ATTEMPTS:
             self._waiting.appendleft(ticket)
         else:
-            self._found.append(self._office.give_up(ticket, f"{MOST_ATTEMPTS} attempts ended with their machine: {why}"))
+            self._found.append(
+                self._office.give_up(ticket, f"{MOST_ATTEMPTS} attempts ended with their machine: {why}")
+            )
 
-    def _fail(self, seat: _Seat, life: int, why: str) -> None:
+    def _fail(self, seat: _Seat, life: int, why: str, is_unfit: bool = False) -> None:
         """Ask for another place like the one that is lost, unless it fails again and again."""
         if life != seat.life:
             return
@@ -306,7 +316,7 @@ class _Dispatch:
         seat.life += 1
         seat.failures += 1
         seat.free, seat.is_open = 0, False
-        if seat.failures > _MOST_FAILURES:
+        if is_unfit or seat.failures > _MOST_FAILURES:
             self._left[seat.place.is_lane] -= 1
             self._office.say(f"given up: {self._trouble}")
             seat.place.end()
@@ -319,12 +329,12 @@ class _Dispatch:
         life = seat.life
         seat.place.opened().add_done_callback(lambda done: self._events.put(partial(self._opened, seat, life, done)))
 
-    def _opened(self, seat: _Seat, life: int, done: Future[None]) -> None:
+    def _opened(self, seat: _Seat, life: int, done: Future[Any]) -> None:
         error = done.exception()
         if isinstance(error, UsageError):
             raise error
         if error is not None:
-            self._fail(seat, life, _words(error))
+            self._fail(seat, life, _words(error), isinstance(error, UnfitPlace))
             return
         self._open_lanes += seat.place.is_lane
         seat.free, seat.is_open = seat.place.slots, True

@@ -67,7 +67,7 @@ class Lanes:
 
 
 @dataclass(frozen=True)
-class _Item:
+class Item:
     """A built solution on its way to a lane; `asked`: what nvcc will say of it."""
 
     job: Job
@@ -77,7 +77,7 @@ class _Item:
 
 
 @dataclass(frozen=True)
-class _Returned:
+class Returned:
     """A job that came to extensions when it was on a lane, for the `returns`th time."""
 
     job: Job
@@ -122,7 +122,7 @@ class NvccBeside:
         return ask_nvcc(self._nvcc, self._workers, subject, self._config)
 
 
-class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
+class Evaluating(Stages[Task | Returned, Item, Evaluation]):
     """The stages of a run's pipeline."""
 
     def __init__(self, lanes: Lanes, run: str, config: Config, seed: int, observe: Observer, journal: Journal) -> None:
@@ -134,12 +134,12 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         self._journal = journal
         self._nvcc: NvccBeside | None = _nvcc_beside(lanes.builders, config.nvcc)
 
-    def prepare(self, task: Task | _Returned) -> _Item | Finished[Evaluation]:
+    def prepare(self, task: Task | Returned) -> Item | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
         """
-        if isinstance(task, _Returned):
+        if isinstance(task, Returned):
             job, wanted, returns = task.job, task.wanted, task.returns
         else:
             job, wanted, returns = make_job(self._run, task, self._config, self._seed), (), 0
@@ -154,9 +154,9 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             evaluation = evaluate(job, None, self._lanes.environment, outcome)
             return Finished(with_remarks(evaluation, opinions))
         self._observe(job, "built")
-        return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns)
+        return Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns)
 
-    def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
+    def measure(self, item: Item, lane: int) -> Evaluation | Again[Task | Returned]:
         """Measure, or return Again where it came to extensions that weren't built: the device isn't held meanwhile."""
         name, chosen = list(self._lanes.by_name.items())[lane]
         where = f" on {name}" if len(self._lanes.by_name) > 1 else ""
@@ -164,7 +164,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
         except TextsNotBuilt as error:
-            return Again(_Returned(item.job, error.texts, item.returns + 1))
+            return Again(Returned(item.job, error.texts, item.returns + 1))
         if item.asked is None:
             return evaluation
         if not item.asked.done():

@@ -6,6 +6,7 @@ import datetime
 import os
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterable, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,6 +54,11 @@ class Session:
         evaluating = Evaluating(self.lanes, self.run, self.config, self.seed, observe, self.journal)
         return run_tasks(tasks, evaluating, self.lanes, self.lanes.shape(count, jobs))
 
+    @property
+    def stop(self) -> threading.Event:
+        """The event that ends what is under way."""
+        return self.workers.stop
+
     def __enter__(self) -> Session:
         return self
 
@@ -79,7 +85,7 @@ def open_session(
     Raises: MachineError, also where workers are confined less than is wanted; UsageError for a clock that the GPU
     doesn't have; JournalError where `results` can't be written.
     """
-    run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    run = new_run()
     journal = Journal(results, run, keeps_source)
     journal.require_writable()
     cache = cache_folder()
@@ -107,6 +113,11 @@ def open_session(
         if host.name == "cuda"
         else _sim_lanes(workers, environment, lanes, config.correctness.sanitize),
     )
+
+
+def new_run() -> str:
+    """Make the name of a run."""
+    return f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
 def _require_confinement(workers: Workers) -> None:
