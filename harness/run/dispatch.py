@@ -7,6 +7,7 @@ tests give it places of their own.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -205,8 +206,11 @@ class _Dispatch:
             for seat in self._seats:
                 self._await(seat)
             while not (self._has_left or self._is_done()):
-                self._take_in()
-                self._hand_out()
+                try:
+                    self._take_in()
+                    self._hand_out()
+                finally:  # also what was found before all ends
+                    self._keep_found()
                 self._require_lanes()
             self._results.put(None)
         except BaseException as error:  # as above
@@ -219,20 +223,20 @@ class _Dispatch:
         self._is_fed = True
 
     def _take_in(self) -> None:
-        """Hear all that has happened, and keep what was found in one go."""
-        try:
+        """Hear all that has happened by now."""
+        with contextlib.suppress(queue.Empty):
             self._events.get(timeout=_POLL_S)()
             for _ in range(self._events.qsize()):
                 self._events.get()()
-        except queue.Empty:
-            pass
-        finally:  # also where one of them ends the run
-            if found := self._found:
-                self._found = []
-                self._office.keep(found)
-                self._results.put(found)
         if self._stop.is_set():
             raise Interrupted
+
+    def _keep_found(self) -> None:
+        """Keep what was found in one go, while the lanes that found it are at work again."""
+        if found := self._found:
+            self._found = []
+            self._office.keep(found)
+            self._results.put(found)
 
     def _hand_out(self) -> None:
         while self._waiting and (builder := self._next(is_lane=False)):

@@ -59,7 +59,7 @@ class NodeSettings:
 
 
 @dataclass(frozen=True)
-class Described:
+class PlaceFacts:
     """The facts of a place that is open; `trouble` or `usage` say why it isn't. Who has the same `compilers` may have
     what others build."""
 
@@ -87,7 +87,7 @@ class Node:
         self._folder = Path(tempfile.mkdtemp(prefix="harness-node-"))
         self._opened: _Opened | None = None
 
-    def describe(self) -> Described:
+    def describe(self) -> PlaceFacts:
         """Open the place, and describe it."""
         os.environ.pop("OMP_NUM_THREADS", None)  # the cluster's choice; workers are to have torch's own, as elsewhere
         remember_harness()
@@ -96,11 +96,11 @@ class Node:
             lanes = self._open_lane() if self._settings.environment is None else self._open_builder()
             compilers = compilers_of(lanes.builders)
         except UsageError as error:
-            return Described(self.name(), usage=str(error))
+            return PlaceFacts(self.name(), usage=str(error))
         except (HarnessError, Interrupted) as error:
-            return Described(self.name(), trouble=_words(error))
+            return PlaceFacts(self.name(), trouble=_words(error))
         self._opened = _Opened(lanes.builders, Evaluating(lanes, "", config, 0, lambda job, what: None, unused))
-        return Described(self.name(), lanes.environment, compilers, lanes.builders.host.seen_gpu())
+        return PlaceFacts(self.name(), lanes.environment, compilers, lanes.builders.host.seen_gpu())
 
     def build(self, ticket: Ticket, problem_files: Files) -> tuple[Answer, Parcel]:
         """Build. What fails to is a verdict at once; else the parcel is for the lane."""

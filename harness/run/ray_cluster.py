@@ -18,19 +18,20 @@ from typing import Any, TypeVar  # Any: Ray's handles have no types
 from harness.errors import MachineError, UsageError
 from harness.run.cores import Cores, core_groups, cpu_quota, divide_cores
 from harness.run.dispatch import Answer, Ticket, UnfitPlace
-from harness.run.node import Described, Node, NodeSettings
+from harness.run.node import PlaceFacts, Node, NodeSettings
 
 T = TypeVar("T")
 
 _CPUS_OF_LANE = 4
 """The hyper-threads of the two cores that a GPU has for itself (see cores.py)."""
 _CPUS_FOR_BUILDS = 4
+_BUILD_IS_GONE = Answer(trouble="what was built is gone with its machine", spares_place=True)
 _MODEL = "accelerator_type:"
 """The beginning of the name under which Ray counts the GPUs of a model."""
 
 
 @dataclass(frozen=True)
-class Machine:
+class ClusterMachine:
     """A machine of the cluster, as Ray counts it."""
 
     id: str
@@ -47,6 +48,8 @@ class Wish:
     is_lane: bool
     slots: int
     options: Mapping[str, Any]
+    near: str | None = None
+    """The machine that it is for; another one will do when that is gone."""
 
 
 @contextlib.contextmanager
@@ -76,12 +79,13 @@ def connected(address: str) -> Iterator[Any]:
 def _ray() -> Any:
     try:
         import ray
+        import ray.util.scheduling_strategies
     except ImportError:
         raise UsageError("the engine 'ray' needs Ray: pip install 'kernel-harness[ray]'") from None
     return ray
 
 
-def machines(ray: Any) -> list[Machine]:
+def machines(ray: Any) -> list[ClusterMachine]:
     """List the machines that are alive."""
     found = []
     for node in ray.nodes():
@@ -89,11 +93,11 @@ def machines(ray: Any) -> list[Machine]:
             counts = node["Resources"]
             models = [name.removeprefix(_MODEL) for name in counts if name.startswith(_MODEL)]
             model = models[0] if models else None
-            found.append(Machine(node["NodeID"], int(counts.get("CPU", 0)), int(counts.get("GPU", 0)), model))
+            found.append(ClusterMachine(node["NodeID"], int(counts.get("CPU", 0)), int(counts.get("GPU", 0)), model))
     return found
 
 
-def wishes(backend: str, found: Sequence[Machine], model: str | None, builds: int | None) -> list[Wish]:
+def wishes(backend: str, found: Sequence[ClusterMachine], model: str | None, builds: int | None) -> list[Wish]:
     """Say which places a run wants: of several models of GPUs the one that is named, or that there is most of.
 
     `builds` go on at once on a machine that builds; by default half as many as it has cores. Builders take machines
@@ -105,26 +109,30 @@ def wishes(backend: str, found: Sequence[Machine], model: str | None, builds: in
         spread = {"num_cpus": 1, "scheduling_strategy": "SPREAD"}
         lanes = [Wish(f"lane {number}", True, 1, spread) for number in range(len(found))]
         return lanes + [_builder(machine, 1, builds) for machine in found if machine.cpus > 1]
+    suited = with_gpus(found, model)
+    chosen = suited[0].model
+    options = {"num_gpus": 1, "num_cpus": 0, **({"accelerator_type": chosen} if chosen else {})}
+    lanes = [Wish(f"GPU {number}", True, 1, options) for number in range(sum(one.gpus for one in suited))]
+    without_gpu = [one for one in found if not one.gpus and one.cpus]
+    spare = without_gpu or [one for one in found if one.cpus >= _CPUS_FOR_BUILDS + _CPUS_OF_LANE * one.gpus]
+    return lanes + [_builder(machine, _CPUS_OF_LANE * machine.gpus, builds) for machine in spare]
+
+
+def with_gpus(found: Sequence[ClusterMachine], model: str | None) -> list[ClusterMachine]:
+    """Return the machines with GPUs of this model, or of the one that there is most of: results of one run are
+    compared. Raises: MachineError where there is none."""
     counts = Counter[str | None]()
     for machine in found:
         counts[machine.model] += machine.gpus
     chosen = model or max(counts, key=lambda name: counts[name], default=None)
     if not counts[chosen]:
         raise MachineError(f"the cluster has no GPU{f' {model}' if model else ''}; it has: {_listed(counts)}")
-    options = {"num_gpus": 1, "num_cpus": 0, **({"accelerator_type": chosen} if chosen else {})}
-    lanes = [Wish(f"GPU {i}", True, 1, options) for i in range(counts[chosen])]
-    without_gpu = [one for one in found if not one.gpus and one.cpus]
-    spare = without_gpu or [one for one in found if one.cpus >= _CPUS_FOR_BUILDS + _CPUS_OF_LANE * one.gpus]
-    return lanes + [_builder(machine, _CPUS_OF_LANE * machine.gpus, builds) for machine in spare]
+    return [machine for machine in found if machine.gpus and machine.model == chosen]
 
 
-def _builder(machine: Machine, taken: int, builds: int | None) -> Wish:
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    there = NodeAffinitySchedulingStrategy(machine.id, soft=True)
+def _builder(machine: ClusterMachine, taken: int, builds: int | None) -> Wish:
     cpus = max(1, machine.cpus - taken)
-    options = {"num_cpus": cpus, "num_gpus": 0, "scheduling_strategy": there}
-    return Wish(f"builder {machine.id[:6]}", False, builds or max(2, cpus // 2), options)
+    return Wish("builder", False, builds or max(2, cpus // 2), {"num_cpus": cpus, "num_gpus": 0}, machine.id)
 
 
 def _listed(counts: Mapping[str | None, int]) -> str:
@@ -165,7 +173,7 @@ class RayPlace:
         settings: NodeSettings,
         wish: Wish,
         share: Callable[[Ticket], Any],
-        fits: Callable[[Described], bool],
+        fits: Callable[[PlaceFacts], bool],
     ) -> None:
         """`share`: puts a problem's files where all can read them. `fits`: says whether a place has the compilers of
         the others."""
@@ -175,13 +183,17 @@ class RayPlace:
         self.builds = False
         self._errors = ray.exceptions
         self._kill = ray.kill
-        self._make = ray.remote(kind).options(max_concurrency=wish.slots + 1, **wish.options).remote
+        options = dict(wish.options)
+        if wish.near is not None:
+            by_machine = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+            options["scheduling_strategy"] = by_machine(wish.near, soft=True)
+        self._make = ray.remote(kind).options(max_concurrency=wish.slots + 1, **options).remote
         self._settings = settings
         self._share = share
         self._fits = fits
         self._start()
 
-    def opened(self) -> Future[Described]:
+    def opened(self) -> Future[PlaceFacts]:
         return self._opened
 
     def begin(self, ticket: Ticket) -> Future[Answer]:
@@ -192,7 +204,8 @@ class RayPlace:
                 answer, parcel = build.remote(sent, self._share(ticket))
                 return self._future(answer, lambda answer: _with_parcel(answer, parcel))
             built, parcel = ticket.built or (None, {})
-            return self._future(self._actor.judge.remote(replace(sent, built=built), self._share(ticket), parcel))
+            answer = self._actor.judge.remote(replace(sent, built=built), self._share(ticket), parcel)
+            return self._future(answer, if_lost=_BUILD_IS_GONE)
         except self._errors.RayError as error:  # it is known to be dead
             failed: Future[Answer] = Future()
             failed.set_exception(error)
@@ -215,7 +228,7 @@ class RayPlace:
         self._actor = self._make(self._settings)
         self._opened = self._future(self._actor.describe.remote(), self._described)
 
-    def _described(self, described: Described) -> Described:
+    def _described(self, described: PlaceFacts) -> PlaceFacts:
         """Raises: UsageError, MachineError, UnfitPlace."""
         self.name = described.name if self.is_lane else f"builder on {described.name}"
         if described.usage is not None:
@@ -227,8 +240,11 @@ class RayPlace:
             raise UnfitPlace("its compilers, torch or Python are others than on the machines with lanes")
         return described
 
-    def _future(self, reference: Any, make: Callable[[Any], T] = lambda result: result) -> Future[T]:
-        """Return what `make` makes of a result once it is there, or the error that a machine's end leaves behind."""
+    def _future(
+        self, reference: Any, make: Callable[[Any], T] = lambda result: result, if_lost: T | None = None
+    ) -> Future[T]:
+        """Return what `make` makes of a result once it is there, or the error that a machine's end leaves behind;
+        `if_lost` where that took an argument along."""
         made: Future[T] = Future()
 
         def done(result: Future[Any], reference: Any = reference) -> None:  # it is kept until then
@@ -236,7 +252,11 @@ class RayPlace:
                 made.set_result(make(result.result()))
             except BaseException as error:  # the border of Ray's thread
                 cause = getattr(error, "cause", None)
-                made.set_exception(cause if isinstance(cause, Exception) else error)
+                cause = cause if isinstance(cause, Exception) else error
+                if if_lost is not None and isinstance(cause, self._errors.ObjectLostError):
+                    made.set_result(if_lost)
+                else:
+                    made.set_exception(cause)
 
         reference.future().add_done_callback(done)
         return made

@@ -23,14 +23,17 @@ from harness.referee.job import Job, make_job
 from harness.referee.setting import draw_master_seed
 from harness.run.dispatch import Office, Ticket, dispatch
 from harness.run.local import Observer
-from harness.run.node import Described, NodeSettings
-from harness.run.ray_cluster import RayNode, RayPlace, connected, machines, wishes
+from harness.run.node import PlaceFacts, NodeSettings
+from harness.run.ray_cluster import RayNode, RayPlace, connected, machines, wishes, with_gpus
 from harness.run.session import new_run
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
 from harness.workspace.source_hash import hashed_files, judged_files
 
 _ENDING_S = 15.0
+_ASKING_S = 120.0
+_SHARE = 0.01
+"""The share of a GPU that a look at it takes."""
 _MOST_PROBLEMS = 256
 
 
@@ -54,7 +57,7 @@ class RaySession:
     ) -> Generator[Evaluation, None, None]:
         """Yield evaluations as they come, each already kept in the journal. How many builds go on at once was said when
         the session was opened."""
-        office = _Office(self.journal, self.environment, observe, self.say)
+        office = _Keeper(self.journal, self.environment, observe, self.say)
         return dispatch(self._tickets(tasks), self.places, office, self.stop)
 
     def _tickets(self, tasks: Iterable[Task]) -> Iterator[Ticket]:
@@ -121,31 +124,32 @@ def open_ray_session(
 
 
 def ray_environments(address: str, backend: Choice, workspace: Path, gpu_model: str | None) -> list[Environment]:
-    """Return the environments that records of a session may have, one after another of its machines. Raises: as
+    """Return the environments of a session's records: those of all machines that may judge. Raises: as
     open_ray_session()."""
     with connected(address) as ray:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
         found = machines(ray)
         chosen = _backend(backend, any(machine.gpus for machine in found))
+        share = {"num_gpus": _SHARE} if chosen == "cuda" else {}
+        read, asked = ray.remote(max_calls=1)(read_environment), []
+        for machine in with_gpus(found, gpu_model) if chosen == "cuda" else found:
+            there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(machine.id, soft=False)
+            asked.append(read.options(num_cpus=0, scheduling_strategy=there, **share).remote(chosen, Path("/")))
+        answered, late = ray.wait(asked, num_returns=len(asked), timeout=_ASKING_S)
+        if late:
+            raise MachineError(f"{len(late)} of the cluster's {len(asked)} machines didn't say what they are")
         commit = read_environment("sim", workspace).commit
-        read = ray.remote(read_environment)
-        asked = []
-        for machine in found:
-            if chosen == "sim" or (machine.gpus and gpu_model in (None, machine.model)):
-                there = NodeAffinitySchedulingStrategy(machine.id, soft=False)
-                share = {"num_gpus": 0.01} if chosen == "cuda" else {}
-                options = {"num_cpus": 0, "max_calls": 1, "scheduling_strategy": there, **share}
-                asked.append(read.options(**options).remote(chosen, Path("/")))
-        answers = [replace(one, commit=commit) for one in ray.get(asked)]
+        try:
+            answers = [replace(one, commit=commit) for one in ray.get(answered)]
+        except ray.exceptions.RayError as error:
+            raise MachineError(f"a machine of the cluster doesn't say what it is: {error}") from error
         return list({one.fingerprint: one for one in answers}.values())
 
 
 class _Cluster:
-    """What the places of a session share."""
+    """The part of a cluster that the places of a session share."""
 
     def __init__(self, ray: Any, stack: ExitStack) -> None:
-        self.compilers_of: Described | None = None
+        self.compilers_of: PlaceFacts | None = None
         self._ray = ray
         self._places: list[RayPlace] = []
         self._problems: dict[str, Any] = {}
@@ -165,7 +169,7 @@ class _Cluster:
             self._problems[key] = self._ray.put(ticket.problem_files)
         return self._problems[key]
 
-    def _fits(self, described: Described) -> bool:
+    def _fits(self, described: PlaceFacts) -> bool:
         return self.compilers_of is None or described.compilers == self.compilers_of.compilers
 
     def _end(self) -> None:
@@ -177,7 +181,7 @@ class _Cluster:
 
 
 @dataclass(frozen=True)
-class _Office(Office):
+class _Keeper(Office):
     """Implements dispatch.Office: the journal has one writer."""
 
     journal: Journal
@@ -202,7 +206,7 @@ def _backend(choice: Choice, has_gpus: bool) -> Any:
     return choice if choice != "auto" else "cuda" if has_gpus else "sim"
 
 
-def _first_opened(lanes: Sequence[RayPlace]) -> Described:
+def _first_opened(lanes: Sequence[RayPlace]) -> PlaceFacts:
     """Wait for the first lane that opens. Raises: HarnessError where none does."""
     waiting = {lane.opened() for lane in lanes}
     while waiting:

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from harness.errors import MachineError, UsageError
+from harness.errors import Interrupted, MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.run.dispatch import MOST_ATTEMPTS, Answer, Office, Ticket, dispatch
+from harness.run.dispatch import MOST_ATTEMPTS, Answer, Office, Ticket, UnfitPlace, dispatch
 from tests.examples import failed, passed
 
 Script = Callable[[str, int], Answer | Exception]
@@ -217,9 +217,26 @@ def test_a_verdict_counts_although_its_gpu_is_stuck_afterwards() -> None:
 def test_a_place_that_fails_again_and_again_is_given_up_and_others_go_on() -> None:
     office = ScriptedOffice()
     broken = ScriptedPlace("gpu 1", opening_errors=[MachineError("no driver")] * 9)
-    judged(tickets("a", "b"), broken, ScriptedPlace("gpu 2", once(Lost("x"))), office=office)
-    judged([], broken, office=ScriptedOffice())
+    judged(tickets(*map(str, range(50))), broken, ScriptedPlace("gpu 2"), office=office)
     assert broken.calls == []
+    assert broken.is_ended
+    assert broken.opened_times == 4
+    assert office.said[-1] == "given up: gpu 1: no driver"
+
+
+def test_a_builder_that_is_unfit_is_given_up_at_once_and_lanes_build() -> None:
+    builder = ScriptedPlace("cpu", build, is_lane=False, opening_errors=[UnfitPlace("another torch")])
+    lane = ScriptedPlace("gpu")
+    judged(tickets("a", "b"), builder, lane)
+    assert builder.opened_times == 1
+    assert [one.built for one in lane.calls] == [None, None]
+
+
+def test_a_build_that_is_gone_is_built_again_and_the_lane_stays() -> None:
+    gone = Answer(trouble="what was built is gone with its machine", spares_place=True)
+    builder, lane = ScriptedPlace("cpu", build, is_lane=False), ScriptedPlace("gpu", once(gone))
+    judged(tickets("a"), builder, lane)
+    assert (len(builder.calls), len(lane.calls), lane.opened_times) == (2, 2, 1)
 
 
 def test_a_run_without_any_lane_left_ends() -> None:
@@ -276,9 +293,8 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has() -> None:
     found = dispatch(tickets(*map(str, range(500))), [ScriptedPlace("gpu")], office, stop)
     seen = [next(found).solution.name]
     stop.set()
-    with pytest.raises(Exception, match="^$"):  # Interrupted
-        for evaluation in found:
-            seen.append(evaluation.solution.name)
+    with pytest.raises(Interrupted):
+        seen.extend(one.solution.name for one in found)
     assert seen == office.kept
 
 
@@ -297,6 +313,6 @@ def test_among_machines_that_die_at_random_no_job_is_lost_or_judged_twice() -> N
     assert any(one.remarks for one in found.values())
 
 
-def test_the_remark_is_all_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_remark_is_all_that_changes() -> None:
     found = judged(tickets("a"), ScriptedPlace("gpu", once(Lost("killed"))))
     assert replace(found["a"], remarks=()) == passed("a", id="a")
