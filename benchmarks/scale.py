@@ -5,7 +5,7 @@ script that takes 5 ms. Everything else is what a run has: dispatcher, actors, o
 the long run lasts, actors and whole machines are killed at random. Each row goes to results/scale.json as it ends;
 a row that is there is kept, so that the rest can come later.
 
-    python benchmarks/scale.py [--nodes 1 2 4 8 64] [--jobs 2000] [--long 100000] [--kills 100] [--page docs/scale.md]
+    python benchmarks/scale.py [--nodes 1 2 4 8 64] [--jobs 2000] [--long 100000] [--kills 100]
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ def cluster_of(nodes: int) -> Iterator[Cluster]:
     from ray.cluster_utils import Cluster as SimulatedCluster
 
     head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 200 * 2**20}
+    set_handler = ray._private.utils.set_sigterm_handler
+    ray._private.utils.set_sigterm_handler = lambda handler: None  # machines are added by a thread, which may set none
     simulated = SimulatedCluster(initialize_head=True, head_node_args=head)
     found = Cluster(nodes, ray, simulated)
     try:
@@ -147,6 +149,7 @@ def cluster_of(nodes: int) -> Iterator[Cluster]:
     finally:
         ray.shutdown()
         simulated.shutdown()
+        ray._private.utils.set_sigterm_handler = set_handler
 
 
 class JournalOffice(Office):
@@ -178,6 +181,8 @@ def measure(row: Row) -> dict[str, Any]:
         "sim", None, None, None, None, "0", None, None, None, None, "3", "", "", 1, "0", {"scripted": True}
     )
     with tempfile.TemporaryDirectory() as results, cluster_of(row.nodes) as cluster:
+        if __name__ != "__main__":  # a machine can't import it by this name
+            cluster.ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
         problem = cluster.ray.put({"problem.py": b"class Model: ..."})
         wish = Wish("lane", True, 1, {"num_gpus": 1, "num_cpus": LANE_CPUS})
         places = [
@@ -194,9 +199,9 @@ def measure(row: Row) -> dict[str, Any]:
                 kills.done = number + 1
                 if number % max(1, row.jobs // 20) == 0:
                     memory.append(_resident_mib())
+                    print(f"{number} of {row.jobs}: {time.monotonic() - began:.0f} s, {kills}", file=sys.stderr)
             seconds, cpu = time.monotonic() - began, time.process_time() - cpu
-        written = [json.loads(line) for file in journal_files(Path(results)) for line in file.open()]
-        names = Counter(record["solution"]["name"] for record in written)
+        names, verdicts, attempts = in_journal(Path(results))
         return {
             "nodes": row.nodes,
             "jobs": row.jobs,
@@ -205,8 +210,8 @@ def measure(row: Row) -> dict[str, Any]:
             "machines_killed": kills.machines,
             "lost_jobs": row.jobs - len(names),
             "judged_twice": sum(count > 1 for count in names.values()) + sum(count > 1 for count in seen.values()),
-            "given_up": sum(record["verdict"] != "passed" for record in written),
-            "with_a_second_attempt": sum(bool(record["remarks"]) for record in written),
+            "given_up": row.jobs - verdicts["passed"],
+            "with_a_second_attempt": attempts,
             "seconds": round(seconds, 1),
             "jobs_per_s": round(row.jobs / seconds, 1),
             "driver_cpu_ms_a_job": round(1000 * cpu / row.jobs, 2),
@@ -218,6 +223,18 @@ def measure(row: Row) -> dict[str, Any]:
             "ray": cluster.ray.__version__,
             "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}",
         }
+
+
+def in_journal(results: Path) -> tuple[Counter[str], Counter[str], int]:
+    """Count records by the solution's name and by verdict, and those that tell of an earlier attempt."""
+    names, verdicts, attempts = Counter[str](), Counter[str](), 0
+    for file in journal_files(results):
+        with file.open() as lines:
+            for record in map(json.loads, lines):
+                names[record["solution"]["name"]] += 1
+                verdicts[record["verdict"]] += 1
+                attempts += any(remark.startswith("attempt ") for remark in record["remarks"])
+    return names, verdicts, attempts
 
 
 def tickets(count: int) -> Iterator[Ticket]:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar  # Any: Ray's handles have no types
 from harness.errors import MachineError, UsageError
 from harness.run.cores import Cores, core_groups, cpu_quota, divide_cores
 from harness.run.dispatch import Answer, Ticket, UnfitPlace
-from harness.run.node import PlaceFacts, Node, NodeSettings
+from harness.run.node import Node, NodeSettings, PlaceFacts
 
 T = TypeVar("T")
 

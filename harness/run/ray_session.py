@@ -23,7 +23,7 @@ from harness.referee.job import Job, make_job
 from harness.referee.setting import draw_master_seed
 from harness.run.dispatch import Office, Ticket, dispatch
 from harness.run.local import Observer
-from harness.run.node import PlaceFacts, NodeSettings
+from harness.run.node import NodeSettings, PlaceFacts
 from harness.run.ray_cluster import RayNode, RayPlace, connected, machines, wishes, with_gpus
 from harness.run.session import new_run
 from harness.store.journal import Journal

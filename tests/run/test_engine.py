@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -42,6 +43,22 @@ def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
         open_session(Engine("ray"), "sim", tmp_path, tmp_path, Config(), None, print)
     with pytest.raises(UsageError, match=r"kernel-harness\[ray\]"):
         environments_of(Engine("ray"), "sim", tmp_path)
+
+
+def test_a_cluster_that_there_isnt_is_a_wrong_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class FakeRay(ModuleType):
+        util: Any = None
+
+        def is_initialized(self) -> bool:
+            return False
+
+        def init(self, address: str, **options: Any) -> None:
+            raise ConnectionError(f"nothing at {address}")
+
+    for name in ("ray", "ray.util", "ray.util.scheduling_strategies"):
+        monkeypatch.setitem(sys.modules, name, FakeRay(name))
+    with pytest.raises(UsageError, match="nothing at"):
+        environments_of(Engine("ray", "10.0.0.1:6379"), "sim", tmp_path)
 
 
 def test_every_gpu_of_the_most_common_model_is_a_lane_and_machines_without_one_build() -> None:
