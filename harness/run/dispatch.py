@@ -74,10 +74,12 @@ class Place(Protocol):
 
     name: str
     is_lane: bool
-    builds: bool
-    """True for a lane that can't use what builders make."""
     slots: int
     """Tickets that it takes at once."""
+
+    @property
+    def builds(self) -> bool:
+        """True for a lane that can't use what builders make."""
 
     def opened(self) -> Future[Any]:
         """Return a future that is done once it can take tickets."""

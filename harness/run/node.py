@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -37,6 +38,7 @@ from harness.run.dispatch import Answer, Ticket
 from harness.run.local import Evaluating, Item, Lanes, Returned
 from harness.run.pipeline import Finished
 from harness.run.session import open_session
+from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.start import surroundings_of
 from harness.sandbox.wire.device import SeenGpu
 from harness.store.journal import Journal
@@ -84,12 +86,13 @@ class Node:
 
     def __init__(self, settings: NodeSettings) -> None:
         self._settings = settings
-        self._folder = Path(tempfile.mkdtemp(prefix="harness-node-"))
+        self._folder = make_folder()  # which the next run removes, should this process be killed
         self._opened: _Opened | None = None
 
     def describe(self) -> PlaceFacts:
         """Open the place, and describe it."""
         os.environ.pop("OMP_NUM_THREADS", None)  # the cluster's choice; workers are to have torch's own, as elsewhere
+        _take_usual_priority()
         remember_harness()
         config, unused = self._settings.config, Journal(self._folder, "unused")
         try:
@@ -121,6 +124,7 @@ class Node:
         here = self._place()
         try:
             with self._unpacked(ticket, problem_files) as job:
+                _take_usual_priority()
                 here.stages.enter_lane(0)
                 if isinstance(ticket.built, Built):
                     unpack(here.workers, parcel)
@@ -144,7 +148,7 @@ class Node:
             self._opened.workers.stop.set()
             self._opened.stages.close()
             self._opened.workers.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
     def name(self) -> str:
         """Return what people call the place."""
@@ -228,6 +232,13 @@ def _known(opinions: Opinions | None) -> Future[Opinions] | None:
     known: Future[Opinions] = Future()
     known.set_result(opinions)
     return known
+
+
+def _take_usual_priority() -> None:
+    """Take this thread's background priority back, which Ray gives its processes (RAY_worker_niceness): what else the
+    machine does would disturb times. It needs root."""
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 0)
 
 
 def _words(error: BaseException) -> str:

@@ -180,7 +180,7 @@ class RayPlace:
         self.name = wish.name
         self.is_lane = wish.is_lane
         self.slots = wish.slots
-        self.builds = False
+        self._facts: PlaceFacts | None = None
         self._errors = ray.exceptions
         self._kill = ray.kill
         options = dict(wish.options)
@@ -192,6 +192,10 @@ class RayPlace:
         self._share = share
         self._fits = fits
         self._start()
+
+    @property
+    def builds(self) -> bool:
+        return self._facts is not None and not self._fits(self._facts)
 
     def opened(self) -> Future[PlaceFacts]:
         return self._opened
@@ -235,7 +239,7 @@ class RayPlace:
             raise UsageError(described.usage)
         if described.trouble is not None:
             raise MachineError(described.trouble)
-        self.builds = not self._fits(described)
+        self._facts = described
         if self.builds and not self.is_lane:
             raise UnfitPlace("its compilers, torch or Python are others than on the machines with lanes")
         return described

@@ -105,7 +105,7 @@ def open_ray_session(
         settings = NodeSettings(chosen, config, read_environment("sim", workspace).commit, builds_beside=are_beside)
         cluster = _Cluster(ray, stack)
         lanes = [cluster.place(settings, wish) for wish in wanted if wish.is_lane]
-        say(f"{len(lanes)} lanes on {len(found)} machines of the cluster: waiting for the first")
+        say(f"waiting for the first lane of the cluster; lanes: {len(lanes)}, machines: {len(found)}")
         first = cluster.compilers_of = _first_opened(lanes)
         for_builders = replace(settings, environment=first.environment, gpu=first.gpu)
         builders = [cluster.place(for_builders, wish) for wish in wanted if not wish.is_lane]
