@@ -5,7 +5,7 @@ script that takes 5 ms. Everything else is what a run has: dispatcher, actors, o
 the long run lasts, actors and whole machines are killed at random. Each row goes to results/scale.json as it ends;
 a row that is there is kept, so that the rest can come later.
 
-    python benchmarks/scale.py [--nodes 1 2 4 8 64] [--jobs 2000] [--long 100000] [--kills 100]
+    python benchmarks/scale.py [--rows 1x1 2x1 4x1 8x1 64x1] [--jobs 2000] [--long 100000] [--kills 100]
 """
 
 from __future__ import annotations
@@ -49,18 +49,20 @@ BACK_S = 3.0
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, nargs="*", default=[1, 2, 4, 8, 64])
+    parser.add_argument(
+        "--rows", nargs="*", default=["1x1", "2x1", "4x1", "8x1", "64x1"], help="machines x GPUs of each"
+    )
     parser.add_argument("--jobs", type=int, default=2_000, help="of each row without kills")
     parser.add_argument("--long", type=int, default=100_000, help="jobs of the row with kills; 0 leaves it out")
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--long-nodes", type=int, default=8)
+    parser.add_argument("--long-row", default="8x1")
     parser.add_argument("--file", type=Path, default=RESULTS)
     options = parser.parse_args()
-    wanted = [Row(nodes, options.jobs, 0) for nodes in options.nodes]
-    wanted += [Row(options.long_nodes, options.long, options.kills)] if options.long else []
+    wanted = [row_of(shape, options.jobs, 0) for shape in options.rows]
+    wanted += [row_of(options.long_row, options.long, options.kills)] if options.long else []
     for row in wanted:
         found = json.loads(options.file.read_text()) if options.file.exists() else []
-        if any(Row(one["nodes"], one["jobs"], one["kills_wanted"]) == row for one in found):
+        if any(Row(one["nodes"], one["jobs"], one["kills_wanted"], one["gpus_each"]) == row for one in found):
             continue
         measured = measure(row)
         print(json.dumps(measured))
@@ -72,6 +74,18 @@ class Row:
     nodes: int
     jobs: int
     kills: int
+    gpus: int = 1
+    """The GPUs of each machine."""
+
+    @property
+    def lanes(self) -> int:
+        return self.nodes * self.gpus
+
+
+def row_of(shape: str, jobs: int, kills: int) -> Row:
+    """Read '8x1': machines, and the GPUs of each."""
+    nodes, gpus = map(int, shape.split("x"))
+    return Row(nodes, jobs, kills, gpus)
 
 
 class ScriptedNode:
@@ -115,15 +129,15 @@ def record_of(job: Job, environment: Environment, verdict: Verdict) -> Evaluatio
 
 @dataclass
 class Cluster:
-    """Simulated machines, each with one GPU."""
+    """Simulated machines."""
 
-    nodes: int
+    gpus: int
     ray: Any
     cluster: Any
     workers: list[Any] = field(default_factory=list)
 
     def add(self) -> None:
-        self.workers.append(self.cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=80 * 2**20))
+        self.workers.append(self.cluster.add_node(num_cpus=1, num_gpus=self.gpus, object_store_memory=80 * 2**20))
 
     def kill(self, chance: random.Random) -> Callable[[], None]:
         """Kill a machine without warning; returns what brings another."""
@@ -132,7 +146,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster_of(nodes: int) -> Iterator[Cluster]:
+def cluster_of(row: Row) -> Iterator[Cluster]:
     import ray
     from ray.cluster_utils import Cluster as SimulatedCluster
 
@@ -140,9 +154,9 @@ def cluster_of(nodes: int) -> Iterator[Cluster]:
     set_handler = ray._private.utils.set_sigterm_handler
     ray._private.utils.set_sigterm_handler = lambda handler: None  # machines are added by a thread, which may set none
     simulated = SimulatedCluster(initialize_head=True, head_node_args=head)
-    found = Cluster(nodes, ray, simulated)
+    found = Cluster(row.gpus, ray, simulated)
     try:
-        for _ in range(nodes):
+        for _ in range(row.nodes):
             found.add()
         ray.init(address=simulated.address, log_to_driver=False, logging_level="error")
         yield found
@@ -180,14 +194,14 @@ def measure(row: Row) -> dict[str, Any]:
     environment = Environment(
         "sim", None, None, None, None, "0", None, None, None, None, "3", "", "", 1, "0", {"scripted": True}
     )
-    with tempfile.TemporaryDirectory() as results, cluster_of(row.nodes) as cluster:
+    with tempfile.TemporaryDirectory() as results, cluster_of(row) as cluster:
         if __name__ != "__main__":  # a machine can't import it by this name
             cluster.ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
         problem = cluster.ray.put({"problem.py": b"class Model: ..."})
         wish = Wish("lane", True, 1, {"num_gpus": 1, "num_cpus": LANE_CPUS})
         places = [
             RayPlace(cluster.ray, ScriptedNode, environment, wish, lambda ticket: problem, lambda described: True)
-            for _ in range(row.nodes)
+            for _ in range(row.lanes)
         ]
         for place in places:
             place.opened().result()
@@ -204,6 +218,7 @@ def measure(row: Row) -> dict[str, Any]:
         names, verdicts, attempts = in_journal(Path(results))
         return {
             "nodes": row.nodes,
+            "gpus_each": row.gpus,
             "jobs": row.jobs,
             "kills_wanted": row.kills,
             "actors_killed": kills.actors,
@@ -216,7 +231,7 @@ def measure(row: Row) -> dict[str, Any]:
             "jobs_per_s": round(row.jobs / seconds, 1),
             "driver_cpu_ms_a_job": round(1000 * cpu / row.jobs, 2),
             "journal_ms_a_job": round(1000 * office.writing_s / row.jobs, 2),
-            "scheduling_ms_a_job": round(1000 * (seconds / row.jobs - JOB_S / row.nodes), 2),
+            "scheduling_ms_a_job": round(1000 * (seconds / row.jobs - JOB_S / row.lanes), 2),
             "driver_mib": memory,
             "load_before": os.getloadavg()[2],
             "cores": os.cpu_count(),

@@ -146,7 +146,10 @@ class Evaluator:
 
     def _ready_session(self) -> AnySession:
         """Return the session with a seed for this call; a new one where an iteration that ended early stopped it."""
-        if self._session is None or self._session.stop.is_set():
+        if self._session is not None and self._session.stop.is_set():
+            self._session.__exit__(None, None, None)  # another may want the cluster's GPUs that it holds
+            self._session = None
+        if self._session is None:
             self._session = self._open()
         seed = secrets.randbits(63) if self._seed is None else self._seed
         return dataclasses.replace(self._session, seed=seed)

@@ -21,11 +21,12 @@ from typing import Any, Protocol
 
 from harness.errors import Interrupted, MachineError, UsageError
 from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.referee.job import Job
 from harness.sandbox.wire.extension_text import ExtensionText
 
 MOST_ATTEMPTS = 3
-"""The most attempts at a job, all but the last of them ended by their machine."""
+"""The most attempts at a job, all but the last of them ended by their machine, or with a harness_error."""
 _MOST_FAILURES = 3
 """The most failures of a place in a row, opening included, before it is given up."""
 _AHEAD = 16
@@ -128,9 +129,10 @@ def dispatch(
     Raises: MachineError where no lane is left; what `tickets` or `office` raise; Interrupted once `stop` is set.
     """
     run = _Dispatch(places, office, stop, patience_s)
-    threads = [threading.Thread(target=run.feed, args=(tickets,), daemon=True), threading.Thread(target=run.serve)]
+    feeder = threading.Thread(target=run.feed, args=(tickets,), daemon=True)
+    threads = [threading.Thread(target=run.serve), threading.Thread(target=run.keep)]
     try:
-        for thread in threads:
+        for thread in (feeder, *threads):
             thread.start()
         yield from run.results()
     except BaseException:
@@ -138,7 +140,15 @@ def dispatch(
         raise
     finally:
         run.leave()
-        threads[1].join()
+        for thread in threads:
+            thread.join()
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of what is found, and the error that brought it about."""
+
+    error: BaseException | None = None
 
 
 @dataclass
@@ -164,10 +174,10 @@ class _Dispatch:
         self._patience_s = patience_s
         self._room = threading.Semaphore(max(_AHEAD, 2 * sum(place.slots for place in places)))
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[Sequence[Evaluation] | BaseException | None] = queue.SimpleQueue()
+        self._found: queue.SimpleQueue[Evaluation | _End] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Sequence[Evaluation] | _End] = queue.SimpleQueue()
         self._waiting: deque[Ticket] = deque()
         self._ready: deque[Ticket] = deque()
-        self._found: list[Evaluation] = []
         self._idle: dict[bool, deque[_Seat]] = {True: deque(), False: deque()}
         self._left = {is_lane: sum(one.is_lane is is_lane for one in places) for is_lane in (True, False)}
         """Lanes, and builders, that aren't given up."""
@@ -189,12 +199,12 @@ class _Dispatch:
 
     def results(self) -> Generator[Evaluation, None, None]:
         """Yield what is found, in the reader's thread."""
-        while (found := self._results.get()) is not None:
-            if isinstance(found, BaseException):
-                raise found
+        while not isinstance(found := self._results.get(), _End):
             for evaluation in found:
                 yield evaluation
                 self._room.release()
+        if found.error is not None:
+            raise found.error
 
     def leave(self) -> None:
         """Begin nothing more."""
@@ -208,15 +218,30 @@ class _Dispatch:
             for seat in self._seats:
                 self._await(seat)
             while not (self._has_left or self._is_done()):
-                try:
-                    self._take_in()
-                    self._hand_out()
-                finally:  # also what was found before all ends
-                    self._keep_found()
+                self._take_in()
+                self._hand_out()
                 self._require_lanes()
-            self._results.put(None)
+            self._found.put(_End())
         except BaseException as error:  # as above
-            self._results.put(error)
+            self._found.put(_End(error))
+
+    def keep(self) -> None:
+        """Keep what is found, all that there is in one go, in a thread of its own: lanes don't wait for a disk."""
+        try:
+            end: _End | None = None
+            while end is None:
+                batch: list[Evaluation] = []
+                for found in (self._found.get(), *(self._found.get() for _ in range(self._found.qsize()))):
+                    if isinstance(found, _End):
+                        end = found
+                    else:
+                        batch.append(found)
+                if batch:
+                    self._office.keep(batch)
+                    self._results.put(batch)
+            self._results.put(end)
+        except BaseException as error:  # as above
+            self._results.put(_End(error))
 
     def _is_done(self) -> bool:
         return self._is_fed and not (self._waiting or self._ready or self._under_way)
@@ -232,13 +257,6 @@ class _Dispatch:
                 self._events.get()()
         if self._stop.is_set():
             raise Interrupted
-
-    def _keep_found(self) -> None:
-        """Keep what was found in one go, while the lanes that found it are at work again."""
-        if found := self._found:
-            self._found = []
-            self._office.keep(found)
-            self._results.put(found)
 
     def _hand_out(self) -> None:
         while self._waiting and (builder := self._next(is_lane=False)):
@@ -286,10 +304,10 @@ class _Dispatch:
         answer = Answer(trouble=_words(error)) if error else done.result()
         if answer.usage is not None:
             raise UsageError(answer.usage)
-        if answer.evaluation is not None:
-            self._found.append(_with_attempts(answer.evaluation, ticket))
-        elif answer.trouble is not None:
-            self._try_again(ticket, f"{seat.place.name}: {answer.trouble}")
+        if answer.evaluation is not None and not _may_try_again(answer.evaluation, ticket):
+            self._found.put(_with_attempts(answer.evaluation, ticket))
+        elif answer.trouble is not None or answer.evaluation is not None:
+            self._try_again(ticket, f"{seat.place.name}: {answer.trouble or _reason(answer.evaluation)}")
         elif answer.built is not None:
             self._office.observe(ticket.job, "built")
             self._ready.append(replace(ticket, built=answer.built))
@@ -309,9 +327,7 @@ class _Dispatch:
         if len(ticket.lost) < MOST_ATTEMPTS:
             self._waiting.appendleft(ticket)
         else:
-            self._found.append(
-                self._office.give_up(ticket, f"{MOST_ATTEMPTS} attempts ended with their machine: {why}")
-            )
+            self._found.put(self._office.give_up(ticket, f"{MOST_ATTEMPTS} attempts ended with their machine: {why}"))
 
     def _fail(self, seat: _Seat, life: int, why: str, is_unfit: bool = False) -> None:
         """Ask for another place like the one that is lost, unless it fails again and again."""
@@ -355,6 +371,15 @@ class _Dispatch:
             raise MachineError(f"the cluster has no lane left; {self._trouble}")
         elif now - self._lane_seen_at > self._patience_s:
             raise MachineError(f"the cluster had no lane for {self._patience_s:.0f} s; {self._trouble}")
+
+
+def _may_try_again(evaluation: Evaluation, ticket: Ticket) -> bool:
+    """Say whether the record tells of no solution's fault and no problem's, and another machine may do better."""
+    return evaluation.verdict is Verdict.HARNESS_ERROR and len(ticket.lost) + 1 < MOST_ATTEMPTS
+
+
+def _reason(evaluation: Evaluation | None) -> str:
+    return evaluation.failure.reason if evaluation and evaluation.failure else ""
 
 
 def _with_attempts(evaluation: Evaluation, ticket: Ticket) -> Evaluation:

@@ -316,3 +316,16 @@ def test_among_machines_that_die_at_random_no_job_is_lost_or_judged_twice() -> N
 def test_the_remark_is_all_that_changes() -> None:
     found = judged(tickets("a"), ScriptedPlace("gpu", once(Lost("killed"))))
     assert replace(found["a"], remarks=()) == passed("a", id="a")
+
+
+def test_a_harness_error_is_tried_elsewhere_and_its_last_record_is_kept() -> None:
+    def ours(name: str, nth: int) -> Answer:
+        return Answer(evaluation=failed(name, Verdict.HARNESS_ERROR, id=f"{nth}", checks=()))
+
+    lane = ScriptedPlace("gpu", ours)
+    found = judged(tickets("a"), lane)
+    assert (found["a"].verdict, found["a"].id) == (Verdict.HARNESS_ERROR, str(MOST_ATTEMPTS))
+    assert found["a"].remarks[0].startswith(f"attempt {MOST_ATTEMPTS}")
+    assert lane.opened_times == 1
+    better = ScriptedPlace("gpu", lambda name, nth: ours(name, nth) if nth == 1 else verdict(name, nth))
+    assert judged(tickets("a"), better)["a"].verdict is Verdict.PASSED

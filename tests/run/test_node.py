@@ -96,14 +96,14 @@ def test_what_a_builder_makes_is_judged_on_another_machine(
 
         answer, _ = builder.build(refused, refused.problem_files)
         assert answer.evaluation is not None
-        assert answer.evaluation.verdict is Verdict.COMPILE_ERROR
+        assert answer.evaluation.verdict is Verdict.COMPILE_ERROR, answer.evaluation.failure
 
         answer, parcel = pickle.loads(pickle.dumps(builder.build(right, right.problem_files)))
         assert any(name.endswith(".so") for name in parcel)
         (cache / "extensions").rename(tmp_path / "cache of another machine")
         answer = lane.judge(replace(right, built=answer.built), right.problem_files, parcel)
         judged = pickle.loads(pickle.dumps(answer)).evaluation
-        assert judged.verdict is Verdict.PASSED
+        assert judged.verdict is Verdict.PASSED, judged.failure
         assert judged.environment == facts.environment
         assert answer.trouble is None
 
