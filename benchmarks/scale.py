@@ -36,7 +36,8 @@ from harness.model.environment import Environment  # noqa: E402
 from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef  # noqa: E402
 from harness.model.verdict import Verdict  # noqa: E402
 from harness.referee.job import Job  # noqa: E402
-from harness.run.dispatch import Answer, Office, Ticket, dispatch  # noqa: E402
+from harness.run.dispatch import dispatch  # noqa: E402
+from harness.run.place import Answer, Office, Ticket  # noqa: E402
 from harness.run.ray_cluster import RayPlace, Wish  # noqa: E402
 from harness.store.journal import Journal, journal_files  # noqa: E402
 

@@ -34,9 +34,9 @@ from harness.referee.job import Job
 from harness.referee.unchanged import remember_harness
 from harness.run.cache import cache_folder
 from harness.run.cores import Cores
-from harness.run.dispatch import Answer, Ticket
 from harness.run.local import Evaluating, Item, Lanes, Returned
 from harness.run.pipeline import Finished
+from harness.run.place import Answer, Ticket
 from harness.run.session import open_session
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.start import surroundings_of

@@ -17,8 +17,8 @@ from typing import Any, TypeVar  # Any: Ray's handles have no types
 
 from harness.errors import MachineError, UsageError
 from harness.run.cores import Cores, core_groups, cpu_quota, divide_cores
-from harness.run.dispatch import Answer, Ticket, UnfitPlace
 from harness.run.node import Node, NodeSettings, PlaceFacts
+from harness.run.place import Answer, Ticket, UnfitPlace
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def connected(address: str) -> Iterator[Any]:
     handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error")
-    except (ConnectionError, ValueError) as error:
+    except (ConnectionError, RuntimeError, ValueError) as error:
         raise UsageError(f"no Ray cluster at '{address}' ({error}): 'ray start --head' begins one") from error
     finally:
         if threading.current_thread() is threading.main_thread():
@@ -164,7 +164,7 @@ class RayNode(Node):
 
 
 class RayPlace:
-    """Implements dispatch.Place with an actor of the class `kind`: RayNode, or one like it."""
+    """Implements place.Place with an actor of the class `kind`: RayNode, or one like it."""
 
     def __init__(
         self,

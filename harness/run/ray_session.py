@@ -21,9 +21,10 @@ from harness.model.evaluation import Evaluation
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job, make_job
 from harness.referee.setting import draw_master_seed
-from harness.run.dispatch import Office, Ticket, dispatch
+from harness.run.dispatch import dispatch
 from harness.run.local import Observer
 from harness.run.node import NodeSettings, PlaceFacts
+from harness.run.place import Office, Ticket
 from harness.run.ray_cluster import RayNode, RayPlace, connected, machines, wishes, with_gpus
 from harness.run.session import new_run
 from harness.store.journal import Journal
@@ -182,7 +183,7 @@ class _Cluster:
 
 @dataclass(frozen=True)
 class _Keeper(Office):
-    """Implements dispatch.Office: the journal has one writer."""
+    """Implements place.Office: the journal has one writer."""
 
     journal: Journal
     environment: Environment

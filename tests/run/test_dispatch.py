@@ -16,7 +16,8 @@ import pytest
 from harness.errors import Interrupted, MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.run.dispatch import MOST_ATTEMPTS, Answer, Office, Ticket, UnfitPlace, dispatch
+from harness.run.dispatch import MOST_ATTEMPTS, dispatch
+from harness.run.place import Answer, Office, Ticket, UnfitPlace
 from tests.examples import failed, passed
 
 Script = Callable[[str, int], Answer | Exception]

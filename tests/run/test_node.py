@@ -13,8 +13,8 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.job import make_job
 from harness.run.cache import cache_folder
-from harness.run.dispatch import Ticket
 from harness.run.node import Node, NodeSettings, PlaceFacts
+from harness.run.place import Ticket
 from harness.workspace.selection import select_tasks
 from harness.workspace.source_hash import hashed_files, judged_files
 from harness.workspace.workspace import Workspace
