@@ -48,7 +48,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return module.twice(x)
 '''
-SOLUTIONS = {"right": KERNEL, "refused": KERNEL.replace("if (i < n)", "if (i <")}
+SOLUTIONS = {"right": KERNEL, "refused": KERNEL.replace("x[i];", "x[i]")}
 PLACES = NodeSettings("sim", Config().without_nvcc(), "0123456789ab")
 
 
