@@ -175,7 +175,7 @@ class _Cluster:
 
     def _end(self) -> None:
         """End all actors: what they do first, so that no worker outlives them."""
-        with contextlib.suppress(self._ray.exceptions.RayError):
+        with contextlib.suppress(self._ray.exceptions.RayError, ValueError):  # ValueError: of no places
             self._ray.wait(ended := [place.stop() for place in self._places], num_returns=len(ended), timeout=_ENDING_S)
         for place in self._places:
             place.end()
