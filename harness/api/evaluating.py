@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.api.evaluator import AnyProblem, AnySolution, Backend, Evaluator
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
+from harness.run.engine import EngineName
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import find_workspace
 
@@ -52,10 +53,13 @@ def compare(
     seed: int | None = None,
     results: Path | None = None,
     workspace: Path | None = None,
+    engine: EngineName = "local",
+    ray_address: str = "auto",
+    ray_gpu: str | None = None,
 ) -> list[Evaluation]:
     """Evaluate the solutions of a workspace that shell patterns name; all where there is none.
 
-    The arguments and what is raised are those of evaluate(); the order is that of the tasks' ends.
+    The arguments and what is raised are those of evaluate() and of Evaluator; the order is that of the tasks' ends.
     """
     found = iter_evaluations(
         problems,
@@ -66,6 +70,9 @@ def compare(
         seed=seed,
         results=results,
         workspace=workspace,
+        engine=engine,
+        ray_address=ray_address,
+        ray_gpu=ray_gpu,
     )
     return list(found)
 
@@ -80,11 +87,23 @@ def iter_evaluations(
     seed: int | None = None,
     results: Path | None = None,
     workspace: Path | None = None,
+    engine: EngineName = "local",
+    ray_address: str = "auto",
+    ray_gpu: str | None = None,
 ) -> Iterator[Evaluation]:
     """Work like compare(), but yield each evaluation as soon as it is there. An early end stops what is under way."""
     place = find_workspace((workspace or Path.cwd()).absolute())
     tasks = select_tasks(place, _patterns(problems), _patterns(solutions), cases)
-    with Evaluator(backend=backend, config=config, seed=seed, results=results, workspace=place.root) as evaluator:
+    with Evaluator(
+        backend=backend,
+        config=config,
+        seed=seed,
+        results=results,
+        workspace=place.root,
+        engine=engine,
+        ray_address=ray_address,
+        ray_gpu=ray_gpu,
+    ) as evaluator:
         yield from evaluator.iter_tasks(tasks)
 
 

@@ -18,7 +18,7 @@ from harness.api.loading import Scratch
 from harness.errors import HarnessError, UsageError
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
-from harness.run.session import Session, open_session
+from harness.run.engine import AnySession, Engine, EngineName, open_session
 from harness.store.journal import Journal
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
@@ -40,6 +40,8 @@ class Evaluator:
     seed: the master seed of all inputs; None draws a new one for each call, so that no solution meets known inputs.
     results: folder of a journal that keeps every evaluation; None keeps nothing.
     workspace: where names are looked up; None for the workspace around the working folder, if there is one.
+    engine: 'local', this machine; or 'ray', the cluster at `ray_address`, of whose GPUs those of the model `ray_gpu`
+    are taken, such as 'H100'.
 
     What has imported torch once stays for the next call, and touches no GPU. Use one from one thread at a time.
 
@@ -55,8 +57,12 @@ class Evaluator:
         seed: int | None = None,
         results: Path | None = None,
         workspace: Path | None = None,
+        engine: EngineName = "local",
+        ray_address: str = "auto",
+        ray_gpu: str | None = None,
     ) -> None:
         self._backend: Backend = backend
+        self._engine = Engine(engine, ray_address, ray_gpu)
         self._config = load_config(config, workspace)
         try:
             self._seed = None if seed is None else operator.index(seed)
@@ -64,7 +70,7 @@ class Evaluator:
             raise UsageError(f"a seed is an int or None; not {seed!r}") from None
         self._results = None if results is None else Path(results)
         self._workspace = workspace
-        self._session: Session | None = self._open()
+        self._session: AnySession | None = self._open()
         self._scratch: Scratch | None = Scratch(workspace)
 
     def evaluate(
@@ -138,19 +144,20 @@ class Evaluator:
             raise UsageError("this Evaluator is closed; open another")
         return self._scratch
 
-    def _ready_session(self) -> Session:
+    def _ready_session(self) -> AnySession:
         """Return the session with a seed for this call; a new one where an iteration that ended early stopped it."""
-        if self._session is not None and self._session.workers.stop.is_set():
-            self._session.__exit__(None, None, None)
+        if self._session is not None and self._session.stop.is_set():
+            self._session.__exit__(None, None, None)  # another may want the cluster's GPUs that it holds
             self._session = None
         if self._session is None:
             self._session = self._open()
         seed = secrets.randbits(63) if self._seed is None else self._seed
         return dataclasses.replace(self._session, seed=seed)
 
-    def _open(self) -> Session:
+    def _open(self) -> AnySession:
         root = (self._workspace or Path.cwd()).absolute()
-        session = open_session(self._backend, root, self._results or root, self._config, self._seed, _LOG.info)
+        results = self._results or root
+        session = open_session(self._engine, self._backend, root, results, self._config, self._seed, _LOG.info)
         return session if self._results else dataclasses.replace(session, journal=_Unkept(root, session.run))
 
 
@@ -168,8 +175,8 @@ def load_config(config: Config | Path | str | None, workspace: Path | None = Non
 class _Unkept(Journal):
     """Takes evaluations and keeps none."""
 
-    def append(self, evaluation: Evaluation) -> Path:
-        return self.folder
+    def append_all(self, evaluations: Sequence[Evaluation]) -> list[Path]:
+        return [self.folder] * len(evaluations)
 
 
 class _SolutionStream:

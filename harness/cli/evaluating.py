@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.options import EvaluatingOptions
+from harness.cli.options import EngineOptions, EvaluatingOptions
 from harness.cli.printing import print_report, say
 from harness.cli.signals import end_politely
 from harness.errors import Interrupted
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from harness.cli.progress import Progress
     from harness.model.config import Config
     from harness.run.early_start import ForkServers
+    from harness.run.engine import AnySession, Engine
     from harness.run.plan import Planned
-    from harness.run.session import Session
     from harness.store.index import Index
     from harness.workspace.selection import Broken, Task
 
@@ -43,6 +43,7 @@ def evaluate(
     options: EvaluatingOptions,
     report: MakesReport,
     broken: Sequence[Broken] = (),
+    where: EngineOptions = EngineOptions(),
 ) -> None:
     """Evaluate, print, and end the command with its exit code, which broken files make that of a wrong usage.
 
@@ -61,11 +62,11 @@ def evaluate(
     require_simulator(options.backend, config.correctness.sanitize)
     around = surroundings_of(workspace.root, options.results or workspace.results, config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
-    is_needed = tasks and not options.dry_run
+    is_needed = tasks and not options.dry_run and where.engine == "local"
     with contextlib.closing(
         start_early(options.backend, around, config.correctness.sanitize) if is_needed else ForkServers()
     ) as servers:
-        code = _evaluate_and_print(workspace, tasks, options, config, report, servers)
+        code = _evaluate_and_print(workspace, tasks, options, config, report, servers, where)
     if broken:
         from harness.reports import several
 
@@ -80,6 +81,7 @@ def _evaluate_and_print(
     config: Config,
     report: MakesReport,
     servers: ForkServers,
+    where: EngineOptions,
 ) -> int:
     """Return the exit code."""
     from harness.cli.progress import Progress
@@ -87,7 +89,7 @@ def _evaluate_and_print(
 
     results = options.results or workspace.results
     with Progress(options.quiet) as progress:
-        planned = _plan(workspace, tasks, options, config, progress)
+        planned = _plan(workspace, tasks, options, config, progress, where)
     if options.dry_run:
         _list(planned, options)
         return exit_codes.PASSED
@@ -98,11 +100,12 @@ def _evaluate_and_print(
         for evaluation in _load(results, kept):
             _take(evaluation, evaluations, options)
         if chosen:
-            from harness.run.session import open_session  # torch comes in here
+            from harness.run.engine import open_session  # torch comes in here
 
             with (
                 Progress(options.quiet) as progress,
                 open_session(
+                    _engine(where),
                     options.backend,
                     workspace.root,
                     results,
@@ -111,6 +114,7 @@ def _evaluate_and_print(
                     progress.say,
                     servers=servers,
                     keeps_source=not options.no_source,
+                    jobs=options.jobs,
                 ) as session,
             ):
                 for evaluation in _evaluate(session, chosen, options, progress):
@@ -125,7 +129,12 @@ def _evaluate_and_print(
 
 
 def _plan(
-    workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, config: Config, progress: Progress
+    workspace: Workspace,
+    tasks: Sequence[Task],
+    options: EvaluatingOptions,
+    config: Config,
+    progress: Progress,
+    where: EngineOptions,
 ) -> list[Planned]:
     """The tasks, and which have a result already; the index is asked only where it matters."""
     from harness.reports import several
@@ -138,7 +147,7 @@ def _plan(
 
     with open_index(options.results or workspace.results, say=progress.say) as index:
         if evaluated_before(tasks, index):
-            planned, why = _planned(workspace, tasks, options, config, index)
+            planned, why = _planned(workspace, tasks, options, config, index, where)
         else:
             planned, why = [] if options.last_failed else unknown, "it has no result yet"
     if options.last_failed:
@@ -152,21 +161,32 @@ def _plan(
 
 
 def _planned(
-    workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, config: Config, index: Index
+    workspace: Workspace,
+    tasks: Sequence[Task],
+    options: EvaluatingOptions,
+    config: Config,
+    index: Index,
+    where: EngineOptions,
 ) -> tuple[list[Planned], str]:
     """The tasks with their results, and why the first has none that counts."""
-    from harness.run.plan import failed_last, plan, why_anew
-    from harness.run.session import environment_of  # torch comes in here
+    from harness.run.engine import environments_of  # torch comes in here
+    from harness.run.plan import failed_last, plan_in_any, why_anew
 
-    environment = environment_of(options.backend, workspace.root)
+    environments = environments_of(_engine(where), options.backend, workspace.root)
     if options.last_failed:
-        tasks = failed_last(tasks, environment, index)
-    why = why_anew(tasks[0], config, environment, index) if tasks else ""
-    return plan(tasks, config, environment, index), why
+        tasks = failed_last(tasks, environments[0], index)
+    why = why_anew(tasks[0], config, environments[0], index) if tasks else ""
+    return plan_in_any(tasks, config, environments, index), why
+
+
+def _engine(where: EngineOptions) -> Engine:
+    from harness.run.engine import Engine
+
+    return Engine(where.engine, where.ray_address, where.ray_gpu)
 
 
 def _evaluate(
-    session: Session, tasks: Sequence[Task], options: EvaluatingOptions, progress: Progress
+    session: AnySession, tasks: Sequence[Task], options: EvaluatingOptions, progress: Progress
 ) -> Iterator[Evaluation]:
     """Evaluations as they come, until there are too many failures."""
     from harness.reports import several

@@ -74,9 +74,7 @@ SeedOption = Annotated[int | None, typer.Option(metavar="N", help="Repeat a run'
 SanitizeFlag = Annotated[
     bool, typer.Option("--sanitize", help="Simulator: look at every access; several times slower.")
 ]
-ResultsFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="The journals' folder. Default: the workspace's results/.")
-]
+ResultsFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="The journals' folder. Default: results/.")]
 QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
 VerboseFlag = Annotated[bool, typer.Option("-v", "--verbose", help="Details of failures, and remarks.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
@@ -165,7 +163,7 @@ class EvaluatingOptions(JudgingOptions):
     no_source: Annotated[bool, typer.Option("--no-source", help="Keep no text of solutions in the records.")] = False
     jobs: Annotated[
         int | None,
-        typer.Option("-j", "--jobs", min=1, metavar="N", help="Builds at once. Default: half of the cores for builds."),
+        typer.Option("-j", "--jobs", min=1, metavar="N", help="Builds at once. Default: by the cores."),
     ] = None
     max_failures: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Stop after so many verdicts other than expected.")
@@ -185,6 +183,21 @@ class EvaluatingOptions(JudgingOptions):
             names = tuple(self.baseline)
             config = replace(config, timing=replace(config.timing, baselines=names))  # type: ignore[arg-type]
         return config if self.timing else config.untimed()
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Options of compare: where it judges."""
+
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="This machine (default), or a Ray cluster.", show_default=False)
+    ] = "local"
+    ray_address: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The cluster. Default: auto, the one here.", show_default=False)
+    ] = "auto"
+    ray_gpu: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="One model of its GPUs, such as H100.", show_default=False)
+    ] = None
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

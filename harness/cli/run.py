@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import EvaluatingOptions, ProblemPatterns, SolutionPatterns, spread
+from harness.cli.options import EngineOptions, EvaluatingOptions, ProblemPatterns, SolutionPatterns, spread
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +88,13 @@ def run(
 
 
 @spread
-def compare(problem: ProblemPatterns = None, solution: SolutionPatterns = None, *, options: EvaluatingOptions) -> None:
+def compare(
+    problem: ProblemPatterns = None,
+    solution: SolutionPatterns = None,
+    *,
+    options: EvaluatingOptions,
+    where: EngineOptions,
+) -> None:
     """Evaluate all solutions of all matching problems, rank them, and sum up.
 
     Builds run in parallel while every GPU measures one solution at a time.
@@ -107,4 +113,4 @@ def compare(problem: ProblemPatterns = None, solution: SolutionPatterns = None, 
 
         return compare_report(evaluations, kept, options.verbose)
 
-    evaluate(workspace, tasks, options, report, broken)
+    evaluate(workspace, tasks, options, report, broken, where)

@@ -69,7 +69,7 @@ class Lanes:
 
 
 @dataclass(frozen=True)
-class _Item:
+class Item:
     """A built solution on its way to a lane; `asked`: what nvcc will say of it."""
 
     job: Job
@@ -80,7 +80,7 @@ class _Item:
 
 
 @dataclass(frozen=True)
-class _Returned:
+class Returned:
     """A job that came to extensions when it was on a lane, for the `returns`th time; or one that is tried again after
     an outage."""
 
@@ -127,7 +127,7 @@ class NvccBeside:
         return ask_nvcc(self._nvcc, self._workers, subject, self._config)
 
 
-class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
+class Evaluating(Stages[Task | Returned, Item, Evaluation]):
     """The stages of a run's pipeline."""
 
     def __init__(
@@ -162,12 +162,12 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             self._count(1)
             yield task
 
-    def prepare(self, task: Task | _Returned) -> _Item | Finished[Evaluation]:
+    def prepare(self, task: Task | Returned) -> Item | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
         """
-        if isinstance(task, _Returned):
+        if isinstance(task, Returned):
             job, wanted, returns, simulated = task.job, task.wanted, task.returns, task.simulated
         else:
             job, wanted, returns = make_job(self._run, task, self._config, self._seed), (), 0
@@ -190,9 +190,9 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             simulated = self._simulated(job, outcome)
         if simulated and simulated.certain:
             return Finished(simulated.certain)
-        return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns, simulated)
+        return Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns, simulated)
 
-    def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
+    def measure(self, item: Item, lane: int) -> Evaluation | Again[Task | Returned]:
         """Measure, or return Again where it came to extensions that weren't built, or after an outage: the device isn't
         held meanwhile."""
         name, chosen = list(self._lanes.by_name.items())[lane]
@@ -201,7 +201,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
         except TextsNotBuilt as error:
-            return Again(_Returned(item.job, error.texts, item.returns + 1, item.simulated))
+            return Again(Returned(item.job, error.texts, item.returns + 1, item.simulated))
         except Outage as outage:
             return Again(self._again(item.job, outage, item.returns, item.simulated))
         evaluation = self._decided(with_simulated(evaluation, item.simulated), "device")
@@ -211,9 +211,9 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             self._observe(item.job, "waiting for nvcc")
         return of_evaluation(evaluation, item.built, item.asked.result())
 
-    def _again(self, job: Job, outage: Outage, returns: int, simulated: Simulated | None) -> _Returned:
+    def _again(self, job: Job, outage: Outage, returns: int, simulated: Simulated | None) -> Returned:
         self._observe(job, f"trying again: {outage}")
-        return _Returned(dataclasses.replace(job, outages=(*job.outages, str(outage))), (), returns, simulated)
+        return Returned(dataclasses.replace(job, outages=(*job.outages, str(outage))), (), returns, simulated)
 
     def overlapped(self, evaluation: Evaluation) -> Evaluation:
         """Say so in the record if compilers were at work while times were taken."""

@@ -50,6 +50,17 @@ def plan(tasks: Sequence[Task], config: Config, environment: Environment, known:
     return [Planned(task, results.get(keys.get(id(task), ""))) for task in tasks]
 
 
+def plan_in_any(
+    tasks: Sequence[Task], config: Config, environments: Sequence[Environment], known: Known
+) -> list[Planned]:
+    """Plan for several environments, as a cluster has them: a result in any of them counts."""
+    planned = plan(tasks, config, environments[0], known)
+    for environment in environments[1:]:
+        others = plan(tasks, config, environment, known)
+        planned = [one if one.result else other for one, other in zip(planned, others, strict=True)]
+    return planned
+
+
 def why_anew(task: Task, config: Config, environment: Environment, known: Known) -> str:
     """Say why no result of this task can be kept."""
     entry = known.latest(task.problem.name, task.solution.name, environment.backend)

@@ -6,6 +6,7 @@ import datetime
 import os
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterable, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,6 +56,11 @@ class Session:
         evaluating = Evaluating(self.lanes, self.run, self.config, self.seed, observe, self.journal, self.cascade)
         return run_tasks(tasks, evaluating, self.lanes, self.lanes.shape(count, jobs))
 
+    @property
+    def stop(self) -> threading.Event:
+        """The event that ends what is under way."""
+        return self.workers.stop
+
     def __enter__(self) -> Session:
         return self
 
@@ -83,7 +89,7 @@ def open_session(
     Raises: MachineError, also where workers are confined less than is wanted; UsageError for a clock that the GPU
     doesn't have; JournalError where `results` can't be written.
     """
-    run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    run = new_run()
     journal = Journal(results, run, keeps_source)
     journal.require_writable()
     cache = cache_folder()
@@ -114,6 +120,11 @@ def open_session(
         lanes=of_backend,
         cascade=_cascade(workers, of_backend.cores, say) if config.correctness.cascade == "auto" else None,
     )
+
+
+def new_run() -> str:
+    """Make the name of a run."""
+    return f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
 def _require_confinement(workers: Workers) -> None:

@@ -13,15 +13,11 @@ import pytest
 
 import harness
 from harness.model.evaluation import Evaluation
+from harness.run.engine import Engine
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
 from tests.examples import passed, sim_environment
 from tests.workspace.test_problem import SOURCE
-
-
-@dataclasses.dataclass
-class FakeWorkers:
-    stop: threading.Event = dataclasses.field(default_factory=threading.Event)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +30,7 @@ class FakeSession:
     log: list[Any]
     run: str = "run-1"
     ahead: int = 3
-    workers: FakeWorkers = dataclasses.field(default_factory=FakeWorkers)
+    stop: threading.Event = dataclasses.field(default_factory=threading.Event)
 
     def evaluate(self, tasks: Iterable[Task], observe: object) -> Generator[Evaluation, None, None]:
         waiting = iter(tasks)
@@ -44,7 +40,7 @@ class FakeSession:
                     self.log.append((task.solution.name, task.cases, self.seed))
                     yield self._answer(task)
         except GeneratorExit:
-            self.workers.stop.set()
+            self.stop.set()
             raise
 
     def _answer(self, task: Task) -> Evaluation:
@@ -71,10 +67,19 @@ class Opened:
         self.calls: list[tuple[Any, ...]] = []
         self.log: list[Any] = []
         self.sessions: list[FakeSession] = []
+        self.engine = Engine()
 
     def __call__(
-        self, backend: str, workspace: Path, results: Path, config: harness.Config, seed: int | None, say: object
+        self,
+        engine: Engine,
+        backend: str,
+        workspace: Path,
+        results: Path,
+        config: harness.Config,
+        seed: int | None,
+        say: object,
     ) -> FakeSession:
+        self.engine = engine
         self.calls.append((backend, workspace, config, seed))
         self.sessions.append(FakeSession(config, -1 if seed is None else seed, Journal(results, "run-1"), self.log))
         return self.sessions[-1]
@@ -239,3 +244,10 @@ def test_patterns_choose_what_is_compared(opened: Opened, tmp_path: Path) -> Non
     assert next(harness.iter_evaluations("g*")).solution.name == "plain"
     with pytest.raises(harness.UsageError, match="'rleu'"):
         harness.compare("rleu")
+
+
+def test_the_engine_is_chosen_by_name(opened: Opened) -> None:
+    with harness.Evaluator(engine="ray", ray_address="10.0.0.1:6379", ray_gpu="H100"):
+        assert opened.engine == Engine("ray", "10.0.0.1:6379", "H100")
+    with pytest.raises(harness.UsageError, match="local, ray"):
+        harness.Evaluator(engine="slurm")  # type: ignore[arg-type]

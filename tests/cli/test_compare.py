@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from harness.cli.exit_codes import INTERRUPTED
+from harness.errors import UsageError
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee.job import make_job
 from harness.run import early_start
+from harness.run import engine as engine_module
 from harness.run import session as session_module
+from harness.run.engine import Engine
 from harness.sandbox.fork_server import ForkServers
 from harness.store.journal import Journal, read_journals
 from harness.store.line import from_line
@@ -389,3 +392,19 @@ def test_run_has_the_same_ways_to_do_less(harness: Shell, workspace: Path, sessi
     assert "1 of 2" in outcome.err
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["plain", "shared_tile"]
     assert sessions[-1].jobs == 2
+
+
+def test_the_engine_is_asked_for_its_session_and_its_environments(
+    harness: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def refuse(engine: Engine, *given: Any, **more: Any) -> None:
+        asked.append((engine, more.get("jobs")))
+        raise UsageError("no cluster")
+
+    monkeypatch.setattr(engine_module, "open_session", refuse)
+    outcome = harness("compare", "--engine", "ray", "--ray-address", "a:1", "--ray-gpu", "A100", "-j", "4", *GPU)
+    assert outcome.code == 2
+    assert "no cluster" in outcome.err
+    assert asked == [(Engine("ray", "a:1", "A100"), 4)]

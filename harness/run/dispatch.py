@@ -1,0 +1,316 @@
+"""Jobs to the places of a cluster: builders that compile, lanes that judge, either of which may die at any time.
+
+One thread hands out and takes in, so that a job costs the same with one place or with thousands. A verdict that arrives
+is final. A job whose place dies goes to another one, and its record says so. Nothing here knows a cluster's software;
+tests give it places of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from harness.errors import Interrupted, MachineError, UsageError
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.run.place import Answer, Office, Place, Ticket, UnfitPlace
+
+MOST_ATTEMPTS = 3
+"""The most attempts at a job, all but the last of them ended by their machine, or with a harness_error."""
+_MOST_FAILURES = 3
+"""The most failures of a place in a row, opening included, before it is given up."""
+_AHEAD = 16
+_POLL_S = 0.2
+_PATIENCE_S = 600.0
+"""The time for which a run waits without any lane: a cluster may have to start a machine."""
+
+
+def dispatch(
+    tickets: Iterable[Ticket],
+    places: Sequence[Place],
+    office: Office,
+    stop: threading.Event,
+    patience_s: float = _PATIENCE_S,
+) -> Generator[Evaluation, None, None]:
+    """Yield evaluations in the order in which they come. `tickets` is read some way ahead, in a thread of its own.
+
+    However it ends early, `stop` is set; what was found by then is kept. The places stay open.
+
+    Raises: MachineError where no lane is left; what `tickets` or `office` raise; Interrupted once `stop` is set.
+    """
+    run = _Dispatch(places, office, stop, patience_s)
+    feeder = threading.Thread(target=run.feed, args=(tickets,), daemon=True)
+    threads = [threading.Thread(target=run.serve), threading.Thread(target=run.keep)]
+    try:
+        for thread in (feeder, *threads):
+            thread.start()
+        yield from run.results()
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        run.leave()
+        for thread in threads:
+            thread.join()
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of what is found, and the error that brought it about."""
+
+    error: BaseException | None = None
+
+
+@dataclass
+class _Seat:
+    """A place as the dispatcher sees it. `life` counts how often it was lost: what else fails of an earlier life is
+    known already."""
+
+    place: Place
+    free: int = 0
+    is_queued: bool = False
+    is_open: bool = False
+    failures: int = 0
+    life: int = 0
+
+
+class _Dispatch:
+    """The state of a run; what begins with `_` is done by the thread that serves."""
+
+    def __init__(self, places: Sequence[Place], office: Office, stop: threading.Event, patience_s: float) -> None:
+        self._seats = [_Seat(place) for place in places]
+        self._office = office
+        self._stop = stop
+        self._patience_s = patience_s
+        self._room = threading.Semaphore(max(_AHEAD, 2 * sum(place.slots for place in places)))
+        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._found: queue.SimpleQueue[Evaluation | _End] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Sequence[Evaluation] | _End] = queue.SimpleQueue()
+        self._waiting: deque[Ticket] = deque()
+        self._ready: deque[Ticket] = deque()
+        self._idle: dict[bool, deque[_Seat]] = {True: deque(), False: deque()}
+        self._left = {is_lane: sum(one.is_lane is is_lane for one in places) for is_lane in (True, False)}
+        """Lanes, and builders, that aren't given up."""
+        self._open_lanes = self._under_way = 0
+        self._lane_seen_at = time.monotonic()
+        self._is_fed = self._has_left = False
+        self._trouble = "there are none"
+
+    def feed(self, tickets: Iterable[Ticket]) -> None:
+        """Take tickets as there is room for them, in a thread of its own."""
+        try:
+            source = iter(tickets)
+            while self._room.acquire() and not self._has_left:
+                self._events.put(partial(self._waiting.append, next(source)))
+        except StopIteration:
+            self._events.put(self._end_of_tickets)
+        except BaseException as error:  # the border of the thread: raised again where the results are read
+            self._events.put(partial(_raise, error))
+
+    def results(self) -> Generator[Evaluation, None, None]:
+        """Yield what is found, in the reader's thread."""
+        while not isinstance(found := self._results.get(), _End):
+            for evaluation in found:
+                yield evaluation
+                self._room.release()
+        if found.error is not None:
+            raise found.error
+
+    def leave(self) -> None:
+        """Begin nothing more."""
+        self._has_left = True
+        self._room.release()
+        self._events.put(lambda: None)
+
+    def serve(self) -> None:
+        """Hand out and take in until all is done, in a thread of its own."""
+        try:
+            for seat in self._seats:
+                self._await(seat)
+            while not (self._has_left or self._is_done()):
+                self._take_in()
+                self._hand_out()
+                self._require_lanes()
+            self._found.put(_End())
+        except BaseException as error:  # as above
+            self._found.put(_End(error))
+
+    def keep(self) -> None:
+        """Keep what is found, all that there is in one go, in a thread of its own: lanes don't wait for a disk."""
+        try:
+            end: _End | None = None
+            while end is None:
+                batch: list[Evaluation] = []
+                for found in (self._found.get(), *(self._found.get() for _ in range(self._found.qsize()))):
+                    if isinstance(found, _End):
+                        end = found
+                    else:
+                        batch.append(found)
+                if batch:
+                    self._office.keep(batch)
+                    self._results.put(batch)
+            self._results.put(end)
+        except BaseException as error:  # as above
+            self._results.put(_End(error))
+
+    def _is_done(self) -> bool:
+        return self._is_fed and not (self._waiting or self._ready or self._under_way)
+
+    def _end_of_tickets(self) -> None:
+        self._is_fed = True
+
+    def _take_in(self) -> None:
+        """Hear all that has happened by now."""
+        with contextlib.suppress(queue.Empty):
+            self._events.get(timeout=_POLL_S)()
+            for _ in range(self._events.qsize()):
+                self._events.get()()
+        if self._stop.is_set():
+            raise Interrupted
+
+    def _hand_out(self) -> None:
+        while self._waiting and (builder := self._next(is_lane=False)):
+            self._begin(builder, self._waiting.popleft())
+        passed_over = []
+        while (self._waiting or self._ready) and (lane := self._next(is_lane=True)):
+            if self._waiting and (lane.place.builds or not self._left[False]):
+                self._begin(lane, self._waiting.popleft())
+            elif self._ready:
+                ticket = self._ready.popleft()
+                self._begin(lane, replace(ticket, built=None) if lane.place.builds else ticket)
+            else:  # builders are at it
+                passed_over.append(lane)
+        for lane in passed_over:
+            self._queue(lane)
+
+    def _next(self, is_lane: bool) -> _Seat | None:
+        """Take the place that has been idle for longest."""
+        while self._idle[is_lane]:
+            seat = self._idle[is_lane].popleft()
+            seat.is_queued = False
+            if seat.free:
+                return seat
+        return None
+
+    def _queue(self, seat: _Seat) -> None:
+        if seat.free and not seat.is_queued:
+            seat.is_queued = True
+            self._idle[seat.place.is_lane].append(seat)
+
+    def _begin(self, seat: _Seat, ticket: Ticket) -> None:
+        seat.free -= 1
+        self._queue(seat)
+        self._under_way += 1
+        self._office.observe(ticket.job, f"{'judging' if seat.place.is_lane else 'building'} on {seat.place.name}")
+        life = seat.life
+        seat.place.begin(ticket).add_done_callback(
+            lambda done: self._events.put(partial(self._ended, seat, life, ticket, done))
+        )
+
+    def _ended(self, seat: _Seat, life: int, ticket: Ticket, done: Future[Answer]) -> None:
+        """Hear the one answer to a ticket that was begun: a verdict, or the ticket goes on."""
+        self._under_way -= 1
+        error = done.exception()
+        answer = Answer(trouble=_words(error)) if error else done.result()
+        if answer.usage is not None:
+            raise UsageError(answer.usage)
+        if answer.evaluation is not None and not _may_try_again(answer.evaluation, ticket):
+            self._found.put(_with_attempts(answer.evaluation, ticket))
+        elif answer.trouble is not None or answer.evaluation is not None:
+            self._try_again(ticket, f"{seat.place.name}: {answer.trouble or _reason(answer.evaluation)}")
+        elif answer.built is not None:
+            self._office.observe(ticket.job, "built")
+            self._ready.append(replace(ticket, built=answer.built))
+        else:
+            job = replace(ticket.job, outages=answer.outages) if answer.outages else ticket.job
+            again = replace(ticket, job=job, wanted=answer.wanted, returns=ticket.returns + 1, built=None)
+            self._waiting.appendleft(again)
+        if answer.trouble is not None and not answer.spares_place:
+            self._fail(seat, life, answer.trouble)
+        elif life == seat.life:
+            seat.failures = 0
+            seat.free += 1
+            self._queue(seat)
+
+    def _try_again(self, ticket: Ticket, why: str) -> None:
+        """Have another place try it, from its build on, which the builders' cache has; or give it up."""
+        ticket = replace(ticket, lost=(*ticket.lost, why), built=None)
+        if len(ticket.lost) < MOST_ATTEMPTS:
+            self._waiting.appendleft(ticket)
+        else:
+            self._found.put(self._office.give_up(ticket, f"{MOST_ATTEMPTS} attempts ended with their machine: {why}"))
+
+    def _fail(self, seat: _Seat, life: int, why: str, is_unfit: bool = False) -> None:
+        """Ask for another place like the one that is lost, unless it fails again and again."""
+        if life != seat.life:
+            return
+        self._open_lanes -= seat.place.is_lane and seat.is_open
+        self._trouble = f"{seat.place.name}: {why}"
+        seat.life += 1
+        seat.failures += 1
+        seat.free, seat.is_open = 0, False
+        if is_unfit or seat.failures > _MOST_FAILURES:
+            self._left[seat.place.is_lane] -= 1
+            self._office.say(f"given up: {self._trouble}")
+            seat.place.end()
+            return
+        self._office.say(f"lost: {self._trouble}")
+        seat.place.reopen()
+        self._await(seat)
+
+    def _await(self, seat: _Seat) -> None:
+        life = seat.life
+        seat.place.opened().add_done_callback(lambda done: self._events.put(partial(self._opened, seat, life, done)))
+
+    def _opened(self, seat: _Seat, life: int, done: Future[Any]) -> None:
+        error = done.exception()
+        if isinstance(error, UsageError):
+            raise error
+        if error is not None:
+            self._fail(seat, life, _words(error), isinstance(error, UnfitPlace))
+            return
+        self._open_lanes += seat.place.is_lane
+        seat.free, seat.is_open = seat.place.slots, True
+        self._queue(seat)
+
+    def _require_lanes(self) -> None:
+        """Raises: MachineError where nothing can be judged, and nobody can be expected to come."""
+        now = time.monotonic()
+        if self._open_lanes:
+            self._lane_seen_at = now
+        elif not self._left[True]:
+            raise MachineError(f"the cluster has no lane left; {self._trouble}")
+        elif now - self._lane_seen_at > self._patience_s:
+            raise MachineError(f"the cluster had no lane for {self._patience_s:.0f} s; {self._trouble}")
+
+
+def _may_try_again(evaluation: Evaluation, ticket: Ticket) -> bool:
+    """Say whether the record tells of no solution's fault and no problem's, and another machine may do better."""
+    return evaluation.verdict is Verdict.HARNESS_ERROR and len(ticket.lost) + 1 < MOST_ATTEMPTS
+
+
+def _reason(evaluation: Evaluation | None) -> str:
+    return evaluation.failure.reason if evaluation and evaluation.failure else ""
+
+
+def _with_attempts(evaluation: Evaluation, ticket: Ticket) -> Evaluation:
+    if not ticket.lost:
+        return evaluation
+    remark = f"attempt {len(ticket.lost) + 1}: the machine ended the one before ({ticket.lost[-1]})"
+    return replace(evaluation, remarks=(*evaluation.remarks, remark))
+
+
+def _words(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,117 @@
+"""The choice of an engine, and what a Ray cluster is asked for, without Ray."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from harness.errors import MachineError, UsageError
+from harness.model.config import Config
+from harness.run import session as session_module
+from harness.run.engine import Engine, environments_of, open_session
+from harness.run.plan import plan_in_any
+from harness.run.ray_cluster import ClusterMachine, wishes
+from tests.examples import environment
+
+CPU = ClusterMachine("c" * 8, 32, 0, None)
+H100 = ClusterMachine("h" * 8, 64, 8, "H100")
+A100 = ClusterMachine("a" * 8, 64, 4, "A100")
+
+
+def test_this_machine_is_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(session_module, "open_session", lambda *given, **more: asked.append((given, more)))
+    open_session(Engine(), "sim", tmp_path, tmp_path, Config(), 5, print, keeps_source=False, jobs=3)
+    (((backend, *_), more),) = asked
+    assert backend == "sim"
+    assert more == {"servers": None, "keeps_source": False}
+
+
+def test_an_engine_that_there_isnt_is_refused() -> None:
+    with pytest.raises(UsageError, match="local, ray"):
+        Engine("slurm")  # type: ignore[arg-type]
+
+
+def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"kernel-harness\[ray\]"):
+        open_session(Engine("ray"), "sim", tmp_path, tmp_path, Config(), None, print)
+    with pytest.raises(UsageError, match=r"kernel-harness\[ray\]"):
+        environments_of(Engine("ray"), "sim", tmp_path)
+
+
+def test_a_cluster_that_there_isnt_is_a_wrong_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class FakeRay(ModuleType):
+        util: Any = None
+
+        def is_initialized(self) -> bool:
+            return False
+
+        def init(self, address: str, **options: Any) -> None:
+            raise ConnectionError(f"nothing at {address}")
+
+    for name in ("ray", "ray.util", "ray.util.scheduling_strategies"):
+        monkeypatch.setitem(sys.modules, name, FakeRay(name))
+    with pytest.raises(UsageError, match="nothing at"):
+        environments_of(Engine("ray", "10.0.0.1:6379"), "sim", tmp_path)
+
+
+def test_every_gpu_of_the_most_common_model_is_a_lane_and_machines_without_one_build() -> None:
+    wanted = wishes("cuda", [CPU, A100, H100, replace(CPU, id="d" * 8)], None, None)
+    lanes = [one for one in wanted if one.is_lane]
+    assert len(lanes) == 8
+    assert lanes[0].options == {"num_gpus": 1, "num_cpus": 0, "accelerator_type": "H100"}
+    builders = [one for one in wanted if not one.is_lane]
+    assert [(one.near, one.slots, one.options["num_cpus"]) for one in builders] == [
+        ("cccccccc", 16, 32),
+        ("dddddddd", 16, 32),
+    ]
+
+
+def test_a_model_can_be_named() -> None:
+    wanted = wishes("cuda", [CPU, A100, H100], "A100", 3)
+    assert [one.options.get("accelerator_type") for one in wanted] == ["A100"] * 4 + [None]
+    assert wanted[-1].slots == 3
+    with pytest.raises(MachineError, match="8 H100"):
+        wishes("cuda", [CPU, H100], "B200", None)
+    with pytest.raises(MachineError, match="no GPU"):
+        wishes("cuda", [CPU], None, None)
+
+
+def test_without_other_machines_those_with_gpus_build_on_the_cores_that_lanes_leave() -> None:
+    wanted = wishes("cuda", [H100, replace(H100, id="few", cpus=34)], None, None)
+    assert [(one.near, one.options["num_cpus"]) for one in wanted if not one.is_lane] == [("hhhhhhhh", 32)]
+
+
+def test_the_simulator_needs_no_gpu() -> None:
+    wanted = wishes("sim", [CPU, replace(CPU, id="small", cpus=1)], None, None)
+    assert [one.is_lane for one in wanted] == [True, True, False]
+    assert all(not one.options.get("num_gpus") for one in wanted)
+
+
+class FakeIndex:
+    """Has results of one environment."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+
+
+def test_a_result_of_any_machine_of_the_cluster_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.run import plan as plan_module
+
+    here, there = environment(), environment(driver="590.1")
+    index: Any = FakeIndex(there.fingerprint)
+    tasks: Any = ["a", "b"]
+
+    def plan(tasks: Any, config: Config, environment: Any, known: Any) -> list[plan_module.Planned]:
+        has = {"a"} if environment.fingerprint == known.fingerprint else set()
+        return [plan_module.Planned(task, f"result of {task}" if task in has else None) for task in tasks]  # type: ignore[arg-type]
+
+    monkeypatch.setattr(plan_module, "plan", plan)
+    planned = plan_in_any(tasks, Config(), [here, there], index)
+    assert [one.result for one in planned] == ["result of a", None]

@@ -1,0 +1,112 @@
+"""A cluster's places on their nodes, without the cluster: a builder and a lane that share nothing but what is sent."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.config import Config
+from harness.model.verdict import Verdict
+from harness.referee.job import make_job
+from harness.run.cache import cache_folder
+from harness.run.node import Node, NodeSettings, PlaceFacts
+from harness.run.place import Ticket
+from harness.workspace.selection import select_tasks
+from harness.workspace.source_hash import hashed_files, judged_files
+from harness.workspace.workspace import Workspace
+
+PROBLEM = """import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x
+def get_inputs():
+    return [torch.randn(64)]
+def get_init_inputs():
+    return []
+"""
+KERNEL = '''import torch
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+__global__ void twice(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2 * x[i];
+}
+torch::Tensor twice(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    twice<<<(x.numel() + 63) / 64, 64>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y;
+}
+"""
+module = load_inline("twice_of_node", "torch::Tensor twice(torch::Tensor x);", CUDA, functions=["twice"])
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return module.twice(x)
+'''
+SOLUTIONS = {"right": KERNEL, "refused": KERNEL.replace("x[i];", "x[i]")}
+PLACES = NodeSettings("sim", Config().without_nvcc(), "0123456789ab")
+
+
+@pytest.fixture
+def tickets(tmp_path: Path) -> dict[str, Ticket]:
+    """Tickets as they arrive at a node: what they were made of is gone."""
+    root = tmp_path / "workspace"
+    (root / "problems/twice").mkdir(parents=True)
+    (root / "problems/twice/problem.py").write_text(PROBLEM)
+    for name, text in SOLUTIONS.items():
+        (root / "solutions/twice" / name).mkdir(parents=True)
+        (root / "solutions/twice" / name / "solution.py").write_text(text)
+    made = {}
+    for task in select_tasks(Workspace(root)):
+        files = {name: path.read_bytes() for name, path in judged_files(task.solution.folder).items()}
+        made[task.solution.name] = Ticket(make_job("run", task, PLACES.config, 7), files)
+    problem = {name: path.read_bytes() for name, path in hashed_files(root / "problems/twice").items()}
+    root.rename(tmp_path / "gone")
+    return {name: pickle.loads(pickle.dumps(replace(one, problem_files=problem))) for name, one in made.items()}
+
+
+def opened(node: Node) -> PlaceFacts:
+    facts = node.describe()
+    assert facts.trouble is facts.usage is None
+    assert facts.environment is not None
+    assert facts.environment.commit == "0123456789ab"
+    return facts
+
+
+@pytest.mark.sim
+def test_what_a_builder_makes_is_judged_on_another_machine(
+    tickets: dict[str, Ticket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right, refused = tickets["right"], tickets["refused"]
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for toolkit in cache_folder().glob("sim-*"):
+        (cache / toolkit.name).symlink_to(toolkit)
+    monkeypatch.setenv("HARNESS_CACHE", str(cache))
+    with ExitStack() as stack:
+        stack.callback((lane := Node(PLACES)).stop)
+        facts = opened(lane)
+        stack.callback((builder := Node(replace(PLACES, environment=facts.environment))).stop)
+        assert opened(builder).compilers == facts.compilers
+
+        answer, _ = builder.build(refused, refused.problem_files)
+        assert answer.evaluation is not None
+        assert answer.evaluation.verdict is Verdict.COMPILE_ERROR, answer.evaluation.failure
+
+        answer, parcel = pickle.loads(pickle.dumps(builder.build(right, right.problem_files)))
+        assert any(name.endswith(".so") for name in parcel)
+        (cache / "extensions").rename(tmp_path / "cache of another machine")
+        answer = lane.judge(replace(right, built=answer.built), right.problem_files, parcel)
+        judged = pickle.loads(pickle.dumps(answer)).evaluation
+        assert judged.verdict is Verdict.PASSED, judged.failure
+        assert judged.environment == facts.environment
+        assert answer.trouble is None
+
+        alone = lane.judge(refused, refused.problem_files, {}).evaluation
+        assert alone is not None
+        assert alone.verdict is Verdict.COMPILE_ERROR
