@@ -21,7 +21,7 @@ import numpy
 
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
-from harness.devices.sim.triton_launch import KernelFault, Launch
+from harness.devices.sim.triton_launch import KernelFault, TritonLaunch
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.sandbox.wire.device import Account, Finding
 
@@ -38,7 +38,7 @@ _ACCESSES = {
 
 
 class TritonKernels:
-    """What kernels of Triton's did in this process, and how the next ones are to run."""
+    """Account of the kernels of Triton's that ran in this process, and how the next ones are to run."""
 
     def __init__(self, mark_written: Callable[[int, int], None]) -> None:
         """`mark_written` is told address and number of the bytes that kernels write."""
@@ -48,7 +48,7 @@ class TritonKernels:
         self._findings: list[Finding] = []
         self._launches = self._atomic_launches = 0
         self._reported = 0, 0
-        self._launch: Launch | None = None
+        self._launch: TritonLaunch | None = None
         self._sampled: tuple[int, int] | None = None
         self._work_s: float | None = None
 
@@ -118,7 +118,7 @@ class TritonKernels:
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
-            self._launch = launch = Launch(executor.fn.__name__, tensors, self._sampled, self._work_s)
+            self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, self._sampled, self._work_s)
             self._launches += 1
             self.ran.append(launch.kernel)
             try:
@@ -131,7 +131,7 @@ class TritonKernels:
 
         return launched
 
-    def _fail(self, launch: Launch, error: BaseException) -> None:
+    def _fail(self, launch: TritonLaunch, error: BaseException) -> None:
         """Raise what the device would report for a fault; what the interpreter can't do is a gap of the simulator's."""
         while error.__cause__ is not None:
             error = error.__cause__
@@ -142,7 +142,7 @@ class TritonKernels:
         self._findings.append(error.finding)
         raise RuntimeError(f"CUDA error: {error.finding.kind} in {launch.kernel}")
 
-    def _current(self) -> Launch:
+    def _current(self) -> TritonLaunch:
         if self._launch is None:
             raise RuntimeError("a kernel of Triton's runs outside of a launch")
         return self._launch

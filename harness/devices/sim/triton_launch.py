@@ -24,7 +24,7 @@ _TRIED_S = 0.2
 
 
 class KernelFault(Exception):
-    """What a GPU would report of a kernel; `finding` has its line."""
+    """A fault that a GPU would report; `finding` has its line."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.detail)
@@ -32,13 +32,13 @@ class KernelFault(Exception):
 
 
 @dataclass
-class Launch:
+class TritonLaunch:
     """A launch under way: its tensors by their parameters, and how much of it is to run."""
 
     kernel: str
     tensors: Mapping[str, torch.Tensor]
     sampled: tuple[int, int] | None
-    """How many programs, and the seed by which they are chosen; None runs all."""
+    """The number of programs, and the seed by which they are chosen; None runs all."""
     work_s: float | None
     is_atomic: bool = False
     _started: float = 0.0
