@@ -21,7 +21,7 @@ import numpy
 
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
-from harness.devices.sim.triton_launch import KernelFault, TritonLaunch
+from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_of_kernel
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.sandbox.wire.device import Account, Finding
 
@@ -105,6 +105,7 @@ class TritonKernels:
         interpreter._implicit_cvt = _with_numbers(interpreter)
         for name, words in _ACCESSES.items():
             setattr(builder, name, self._accessed(getattr(builder, name), words))
+        builder.create_int_to_ptr = self._made_pointer(builder.create_int_to_ptr)
         offer_libdevice(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
 
@@ -135,7 +136,7 @@ class TritonKernels:
         """Raise what the device would report for a fault; what the interpreter can't do is a gap of the simulator's."""
         while error.__cause__ is not None:
             error = error.__cause__
-        if isinstance(error, AssertionError):
+        if isinstance(error, AssertionError) and is_of_kernel(error):
             error = launch.fault("device-assert", str(error) or "an assertion failed", error)
         if not isinstance(error, KernelFault):
             raise NotImplementedError(f"{UNSUPPORTED_MARK} Triton's interpreter: {error!r}") from error
@@ -159,6 +160,13 @@ class TritonKernels:
             return access(*args)
 
         return accessed
+
+    def _made_pointer(self, convert: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*args: Any) -> Any:
+            self._current().has_own_pointers = True
+            return convert(*args)
+
+        return made
 
 
 def _with_numbers(interpreter: Any) -> Callable[[Any], Any]:

@@ -52,6 +52,9 @@ TUNED = "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({
 BY_META = "double[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())"
 SIGN = """value = tl.load(x + at, mask=at < n)
     tl.store(y + at, 2 * libdevice.copysign(libdevice.abs(value), value), mask=at < n)"""
+POINTERS = """first = tl.load(x).to(tl.pointer_type(tl.float32))
+    tl.store(y + at, 2 * tl.load(first + at, mask=at < n), mask=at < n)"""
+POINTERS_CALL = CALL.replace("(x, y", "(torch.tensor([x.data_ptr()], device=x.device), y")
 ASM = """asm: tl.constexpr = 'mov.b32 $0, $1;'
     value = tl.inline_asm_elementwise(asm, '=r, r', [tl.load(x + at, mask=at < n)], tl.int32, True, 1)
     tl.store(y + at, value, mask=at < n)"""
@@ -74,6 +77,8 @@ SOLUTIONS = {
     "decoy": (KERNEL, CALL + "; y = x + x", ""),
     "by_libdevice": (SIGN, CALL, ""),
     "odd_libdevice": (KERNEL.replace("twice(", "2 * libdevice.normcdf("), CALL, ""),
+    "by_pointers": (POINTERS, POINTERS_CALL, ""),
+    "asserts": ("assert n < 5\n    " + KERNEL, CALL, ""),
     "assembly": (ASM, CALL, ""),
 }
 
@@ -115,6 +120,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("decoy", Verdict.NO_CUSTOM_KERNEL),
         ("by_libdevice", Verdict.PASSED),
         ("odd_libdevice", Verdict.UNSUPPORTED),
+        ("by_pointers", Verdict.PASSED),
+        ("asserts", Verdict.RUNTIME_ERROR),
         ("assembly", Verdict.UNSUPPORTED),
     ],
 )
