@@ -112,6 +112,7 @@ def test_an_arm_beyond_the_tolerance_is_an_alarm(arms: Any, tmp_path: Path, monk
     assert [(row["arm"], row["worst"] > 4) for row in rows if row["alarm"]] == [("eager", True)]
 
 
+@pytest.mark.heavy
 def test_what_runs_out_of_memory_is_a_row_and_can_be_tried_again(
     arms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +129,7 @@ def test_what_runs_out_of_memory_is_a_row_and_can_be_tried_again(
     assert [row["arm"] for row in arms.merged(rows) if arms.is_comparison(row)] == ["eager", "serial"]
 
 
+@pytest.mark.heavy
 def test_parts_share_the_problems_and_end_in_time(arms: Any, tmp_path: Path) -> None:
     folder = workspace(tmp_path, a=LINEAR, b=LINEAR, c=LINEAR.replace("(x))", "(x)).reshape(7)"))
     options = ("--seeds", "1", "--no-mutants")

@@ -112,6 +112,7 @@ def judged(cascade: Cascade, workspace: Workspace, name: str) -> Simulated | Non
     return cascade.judge(job_of(workspace, name), BuildOutcome((), None, 1.5), environment())
 
 
+@pytest.mark.heavy
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("name", "verdict"),
@@ -135,6 +136,7 @@ def test_what_is_surely_wrong_ends_before_the_gpu(
     assert found.seed != 5  # a GPU's inputs would be others
 
 
+@pytest.mark.heavy
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("name", "said"), [("right", None), ("hair", "wrong_values"), ("no_barrier", "uninitialised-shared-read")]
@@ -148,6 +150,7 @@ def test_the_rest_goes_on_and_faults_are_said(
     assert (simulated.remark is None) if said is None else (said in (simulated.remark or ""))
 
 
+@pytest.mark.heavy
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["asks", "swallows", "assembler"])
 def test_of_what_cannot_be_simulated_or_depends_on_the_device_nothing_is_decided(
@@ -165,6 +168,7 @@ def test_a_solution_for_another_gpu_is_not_simulated(cascade: Cascade, workspace
         assert cascade.judge(changed, BuildOutcome((), None, 1.5), environment()) is None
 
 
+@pytest.mark.heavy
 @pytest.mark.sim
 def test_what_takes_too_long_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cascade_module, "build_job", lambda *_: BuildOutcome((), None, 0.0))

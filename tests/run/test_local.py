@@ -239,7 +239,7 @@ class BrokenLane(ScriptedLane):
 def test_what_the_machine_ended_is_built_and_judged_again(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_build", build)
+    monkeypatch.setattr(local, "build_job", build)
     lane, told = BrokenLane(1), []
     lanes = lanes_of(tmp_path, None, only=lane)
     stages = stages_of(lanes, lambda job, what: told.append(what), tmp_path / "results")
@@ -259,7 +259,7 @@ def test_a_build_that_the_machine_ends_twice_is_our_error_and_said_once(
         built.append(job.solution.name)
         return BuildOutcome((), MachineError("the C++ compiler doesn't work"), 0.5)
 
-    monkeypatch.setattr(local, "_build", no_compiler)
+    monkeypatch.setattr(local, "build_job", no_compiler)
     lanes = lanes_of(tmp_path, None, only=ScriptedLane())
     tasks = select_tasks(workspace, solutions=["a_good"])
     (found,) = run_tasks(tasks, stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4))

@@ -78,6 +78,7 @@ def opened(node: Node) -> PlaceFacts:
     return facts
 
 
+@pytest.mark.heavy
 @pytest.mark.sim
 def test_what_a_builder_makes_is_judged_on_another_machine(
     tickets: dict[str, Ticket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
