@@ -25,7 +25,8 @@ _OF_ITS_TEXT = {"SyntaxError", "IndentationError", "TabError", "NameError", "Unb
 _NO_CLASS = "defines no class 'ModelNew'"
 _DEVICE_DEPENDENT = re.compile(
     r"get_?device_?(properties|capability|name|attribute)|DeviceProp\b|DeviceGetAttribute|CurrentDeviceProperties|"
-    r"cudaOccupancy|__CUDA_ARCH|get_arch_list|mem_?get_?info",
+    r"cudaOccupancy|__CUDA_ARCH|get_arch_list|mem_?get_?info|"
+    r"has_triton|is_bf16_supported",
     re.IGNORECASE,
 )
 _BETWEEN_SCALES = MARGIN / (2 * TOLD_BY)

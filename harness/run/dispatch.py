@@ -29,6 +29,8 @@ _MOST_FAILURES = 3
 """The most failures of a place in a row, opening included, before it is given up."""
 _AHEAD = 16
 _POLL_S = 0.2
+_BUILDERS_PATIENCE_S = 60.0
+"""The time for which lanes wait for the first builder, or for one in the place of the last."""
 _PATIENCE_S = 600.0
 """The time for which a run waits without any lane: a cluster may have to start a machine."""
 
@@ -99,8 +101,10 @@ class _Dispatch:
         self._idle: dict[bool, deque[_Seat]] = {True: deque(), False: deque()}
         self._left = {is_lane: sum(one.is_lane is is_lane for one in places) for is_lane in (True, False)}
         """Lanes, and builders, that aren't given up."""
-        self._open_lanes = self._under_way = 0
-        self._lane_seen_at = time.monotonic()
+        self._open = {True: 0, False: 0}
+        self._seen_at = dict.fromkeys((True, False), time.monotonic())
+        """The time when a lane, or a builder, was last open."""
+        self._under_way = 0
         self._is_fed = self._has_left = False
         self._trouble = "there are none"
 
@@ -169,6 +173,9 @@ class _Dispatch:
 
     def _take_in(self) -> None:
         """Hear all that has happened by now."""
+        for are_lanes, count in self._open.items():
+            if count:
+                self._seen_at[are_lanes] = time.monotonic()
         with contextlib.suppress(queue.Empty):
             self._events.get(timeout=_POLL_S)()
             for _ in range(self._events.qsize()):
@@ -181,7 +188,7 @@ class _Dispatch:
             self._begin(builder, self._waiting.popleft())
         passed_over = []
         while (self._waiting or self._ready) and (lane := self._next(is_lane=True)):
-            if self._waiting and (lane.place.builds or not self._left[False]):
+            if self._waiting and (lane.place.builds or not self._left[False] or self._lacks_builders()):
                 self._begin(lane, self._waiting.popleft())
             elif self._ready:
                 ticket = self._ready.popleft()
@@ -224,7 +231,7 @@ class _Dispatch:
             raise UsageError(answer.usage)
         if answer.evaluation is not None and not _may_try_again(answer.evaluation, ticket):
             self._found.put(_with_attempts(answer.evaluation, ticket))
-        elif answer.trouble is not None or answer.evaluation is not None:
+        elif answer.evaluation is not None or (answer.trouble is not None and not answer.outages):
             self._try_again(ticket, f"{seat.place.name}: {answer.trouble or _reason(answer.evaluation)}")
         elif answer.built is not None:
             self._office.observe(ticket.job, "built")
@@ -252,7 +259,7 @@ class _Dispatch:
         """Ask for another place like the one that is lost, unless it fails again and again."""
         if life != seat.life:
             return
-        self._open_lanes -= seat.place.is_lane and seat.is_open
+        self._open[seat.place.is_lane] -= seat.is_open
         self._trouble = f"{seat.place.name}: {why}"
         seat.life += 1
         seat.failures += 1
@@ -277,19 +284,25 @@ class _Dispatch:
         if error is not None:
             self._fail(seat, life, _words(error), isinstance(error, UnfitPlace))
             return
-        self._open_lanes += seat.place.is_lane
+        self._open[seat.place.is_lane] += 1
         seat.free, seat.is_open = seat.place.slots, True
         self._queue(seat)
 
     def _require_lanes(self) -> None:
         """Raises: MachineError where nothing can be judged, and nobody can be expected to come."""
-        now = time.monotonic()
-        if self._open_lanes:
-            self._lane_seen_at = now
-        elif not self._left[True]:
+        if self._open[True]:
+            return
+        if not self._left[True]:
             raise MachineError(f"the cluster has no lane left; {self._trouble}")
-        elif now - self._lane_seen_at > self._patience_s:
+        if self._has_none_for(self._patience_s, are_lanes=True):
             raise MachineError(f"the cluster had no lane for {self._patience_s:.0f} s; {self._trouble}")
+
+    def _lacks_builders(self) -> bool:
+        """Say whether no builder opens, so that lanes had better build: the cluster may have no room for one."""
+        return self._has_none_for(min(_BUILDERS_PATIENCE_S, self._patience_s), are_lanes=False)
+
+    def _has_none_for(self, seconds: float, are_lanes: bool) -> bool:
+        return not self._open[are_lanes] and time.monotonic() - self._seen_at[are_lanes] > seconds
 
 
 def _may_try_again(evaluation: Evaluation, ticket: Ticket) -> bool:

@@ -140,7 +140,7 @@ class Node:
             found = here.stages.overlapped(found) if self._settings.builds_beside else found
             return Answer(evaluation=found, trouble=here.trouble())
         assert isinstance(found.task, Returned)
-        return Answer(wanted=found.task.wanted, outages=found.task.job.outages)
+        return Answer(wanted=found.task.wanted, outages=found.task.job.outages, trouble=here.trouble())
 
     def stop(self) -> None:
         """End what is under way, and the workers."""

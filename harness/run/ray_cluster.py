@@ -155,7 +155,7 @@ class RayNode(Node):
         divided, gpu = divide_cores(gpus, core_groups(), cpu_quota()), self._gpu()
         if divided.lanes is None or gpu is None:
             return divided
-        return replace(divided, lanes=(divided.lanes[gpu],))
+        return replace(divided, lanes=(divided.lanes[gpu % len(divided.lanes)],))  # Ray may see some GPUs alone
 
     def _gpu(self) -> int | None:
         """Return the number of its GPU on the machine; None for a part of one, which has a name."""

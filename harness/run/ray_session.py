@@ -194,7 +194,8 @@ class _Keeper(Office):
         self.journal.append_all(evaluations)
 
     def give_up(self, ticket: Ticket, why: str) -> Evaluation:
-        return evaluate(ticket.job, None, self.environment, BuildOutcome((), MachineError(why), 0.0))
+        job = replace(ticket.job, outages=(*ticket.job.outages, *ticket.lost))
+        return evaluate(job, None, self.environment, BuildOutcome((), MachineError(why), 0.0))
 
     def observe(self, job: Job, what: str) -> None:
         self.hear(job, what)

@@ -18,7 +18,7 @@ from harness.sandbox.tree import remove_tree
 from harness.sandbox.user_signal import is_own_user, signal_user
 from harness.sandbox.wire.layout import SHARED_MEMORY, files_folder, own_shared_memory, scratch_folder
 
-_NAME = re.compile(r"harness-worker-(?P<owner>[0-9]{1,10})-(?P<start>[0-9]{1,20})-[0-9a-f]{16}")
+_NAME = re.compile(r"harness-worker-(?P<owner>[0-9]{1,10})-(?P<start>[0-9]{1,20})-(?P<space>[0-9]{1,20})-\w{16}(-shm)?")
 _OF_SCRATCH = ("work", "home", "tmp", "cache", "extensions")
 _ABANDONED_S = 60
 """The age from which a folder of another process is removed: its name is written before its owner could be told of."""
@@ -29,7 +29,8 @@ def make_folder() -> Path:
     Resolved: it is replaced in what is shown."""
     place = Path(os.path.realpath(tempfile.gettempdir()))
     _remove_abandoned(place, os.getpid())
-    folder = place / f"harness-worker-{os.getpid()}-{start_of(os.getpid())}-{secrets.token_hex(8)}"
+    owner = f"{os.getpid()}-{start_of(os.getpid())}-{_pid_space()}"
+    folder = place / f"harness-worker-{owner}-{secrets.token_hex(8)}"
     folder.mkdir(mode=0o700)
     files_folder(folder).mkdir(mode=0o755)
     for name in ("", *_OF_SCRATCH):
@@ -61,6 +62,14 @@ def remove_folder(folder: Path) -> None:
             remove_tree(place)
 
 
+def _pid_space() -> int:
+    """Return the number of the namespace in which process numbers count (pid_namespaces(7)); 0 where nothing says."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
 @functools.cache
 def _remove_abandoned(place: Path, process: int) -> None:
     """Remove, once in a process, folders whose referee is gone, after the processes and the shared memory of its
@@ -71,6 +80,8 @@ def _remove_abandoned(place: Path, process: int) -> None:
             is_ours = facts.st_uid == os.geteuid() or is_own_user(facts.st_uid)
             if match is None or folder.is_symlink() or not is_ours:
                 continue
+            if folder.parent == SHARED_MEMORY and int(match["space"]) != _pid_space():
+                continue  # of another container with the same shared memory: who lives there can't be seen
             if start_of(int(match["owner"])) != int(match["start"]) and time.time() - facts.st_mtime > _ABANDONED_S:
                 scratch = scratch_folder(folder)
                 user = scratch.lstat().st_uid if scratch.exists() else facts.st_uid

@@ -106,11 +106,13 @@ def tickets(*names: str) -> list[Ticket]:
     return [Ticket(job) for job in jobs]
 
 
-def judged(given: list[Ticket], *places: ScriptedPlace, office: ScriptedOffice | None = None) -> dict[str, Evaluation]:
+def judged(
+    given: list[Ticket], *places: ScriptedPlace, office: ScriptedOffice | None = None, patience_s: float = 5
+) -> dict[str, Evaluation]:
     """The evaluations by name; each is there once, and was kept before."""
     office = office or ScriptedOffice()
     found = []
-    for evaluation in dispatch(given, places, office, threading.Event(), patience_s=5):
+    for evaluation in dispatch(given, places, office, threading.Event(), patience_s):
         assert evaluation.solution.name in office.kept
         found.append(evaluation)
     names = [one.solution.name for one in found]
@@ -346,3 +348,19 @@ def test_a_job_that_a_machine_may_have_ended_is_tried_again_with_what_the_machin
     job: Any = JobOfName(SimpleNamespace(name="a"))
     assert judged([Ticket(job)], lane)["a"].verdict is Verdict.PASSED
     assert [call.job.outages for call in lane.calls] == [(), ("no memory",)]
+
+
+def test_lanes_build_where_no_builder_ever_opens() -> None:
+    builder = ScriptedPlace("builder", build, is_lane=False)
+    builder.opened = Future  # type: ignore[method-assign]
+    lane = ScriptedPlace("lane")
+    assert judged(tickets("a"), builder, lane, patience_s=0.2)["a"].verdict is Verdict.PASSED
+    assert [call.built for call in lane.calls] == [None]
+
+
+def test_a_stuck_gpu_is_given_up_after_an_outage_too() -> None:
+    stuck = ScriptedPlace("stuck", lambda name, nth: Answer(outages=("stuck",), trouble="it hangs"), builds=True)
+    other = ScriptedPlace("other", builds=True, never_opens_again=True)
+    job: Any = JobOfName(SimpleNamespace(name="a"))
+    assert judged([Ticket(job)], stuck, other)["a"].verdict is Verdict.PASSED
+    assert stuck.opened_times == 1 + len(stuck.calls)

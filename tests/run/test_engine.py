@@ -12,11 +12,19 @@ import pytest
 
 from harness.errors import MachineError, UsageError
 from harness.model.config import Config
+from harness.model.verdict import Verdict
+from harness.referee.job import make_job
 from harness.run import session as session_module
 from harness.run.engine import Engine, environments_of, open_session
+from harness.run.place import Ticket
 from harness.run.plan import plan_in_any
 from harness.run.ray_cluster import ClusterMachine, wishes
+from harness.run.ray_session import _Keeper
+from harness.store.journal import Journal
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
 from tests.examples import environment
+from tests.workspace.test_problem import SOURCE
 
 CPU = ClusterMachine("c" * 8, 32, 0, None)
 H100 = ClusterMachine("h" * 8, 64, 8, "H100")
@@ -115,3 +123,15 @@ def test_a_result_of_any_machine_of_the_cluster_is_kept(monkeypatch: pytest.Monk
     monkeypatch.setattr(plan_module, "plan", plan)
     planned = plan_in_any(tasks, Config(), [here, there], index)
     assert [one.result for one in planned] == ["result of a", None]
+
+
+def test_a_job_that_no_machine_could_judge_is_a_harness_error_with_each_attempt(tmp_path: Path) -> None:
+    (tmp_path / "problems/pool").mkdir(parents=True)
+    (tmp_path / "problems/pool/problem.py").write_text(SOURCE)
+    (tmp_path / "solutions/pool/one").mkdir(parents=True)
+    (tmp_path / "solutions/pool/one/solution.py").write_text("class ModelNew: ...")
+    (task,) = select_tasks(Workspace(tmp_path))
+    keeper = _Keeper(Journal(tmp_path, "run"), environment(), lambda job, what: None, print)
+    given_up = keeper.give_up(Ticket(make_job("run", task, Config(), 1), lost=("gone", "gone again")), "three attempts")
+    assert given_up.verdict is Verdict.HARNESS_ERROR
+    assert len(given_up.remarks) == 2

@@ -54,7 +54,7 @@ def test_what_a_link_leads_to_stays(tmp_path: Path) -> None:
 
 
 def abandoned(place: Path, owner: int, start: int, age_s: int) -> Path:
-    folder = place / f"harness-worker-{owner}-{start}-0123456789abcdef"
+    folder = place / f"harness-worker-{owner}-{start}-{worker_folder._pid_space()}-0123456789abcdef"
     (folder / "scratch").mkdir(parents=True)
     then = folder.stat().st_mtime - age_s
     os.utime(folder, (then, then))

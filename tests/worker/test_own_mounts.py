@@ -19,6 +19,8 @@ from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.variables import of_own_folder, scrubbed
 from harness.sandbox.wire.layout import SHARED_MEMORY, own_shared_memory, scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox
+from harness.worker.confinement.linux import Unavailable
+from harness.worker.confinement.own_mounts import enter_own_mounts
 from tests.machine import ROOT
 
 USER = 54321
@@ -181,3 +183,9 @@ def test_a_root_that_stays_root_changes_no_files(file: Path) -> None:
         pytest.skip("this machine takes no filter")
     assert run.is_unchanged
     assert not run.has_slowed
+
+
+@pytest.mark.parametrize(("folder", "needed"), [("/dev/shm/worker", "/usr/lib"), ("/tmp", "/dev/shm/cache/toolkit")])
+def test_what_lies_in_the_shared_memory_itself_stays_to_be_seen(folder: str, needed: str) -> None:
+    with pytest.raises(Unavailable, match="/dev/shm"):
+        enter_own_mounts(Path(folder), [Path(needed)])

@@ -61,7 +61,7 @@ class TritonKernels:
         import torch.utils._triton
 
         for name in ("has_triton", "has_triton_package"):
-            setattr(torch.utils._triton, name, lambda: False)
+            setattr(torch.utils._triton, name, lambda: not _is_of_torch(_caller()))
         sys.meta_path.insert(0, _Finder(self._take_over))
 
     def sample(self, count: int | None, seed: int) -> None:
@@ -218,7 +218,7 @@ class _Finder(MetaPathFinder):
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if fullname != "triton":
             return None
-        if _importer().partition(".")[0] == "torch":
+        if _is_of_torch(_importer()):
             raise ModuleNotFoundError("No module named 'triton'", name="triton")
         sys.meta_path.remove(self)
         os.environ["TRITON_INTERPRET"] = "1"
@@ -238,6 +238,15 @@ class _LoaderAndMore(Loader):
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
         self._then()
+
+
+def _is_of_torch(module: str) -> bool:
+    return module.partition(".")[0] == "torch"
+
+
+def _caller() -> str:
+    """The name of the module that called what asks."""
+    return str(sys._getframe(2).f_globals.get("__name__", ""))
 
 
 def _importer() -> str:

@@ -31,8 +31,8 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 def own_shared_memory(folder: Path) -> Path:
-    """Return the folder that a worker sees as /dev/shm, where it has one of its own. It is named like the worker's."""
-    return SHARED_MEMORY / folder.name
+    """Return the folder that a worker sees as /dev/shm, where it has one of its own. It is named after the worker's."""
+    return SHARED_MEMORY / f"{folder.name}-shm"
 
 
 def lent_extensions(folder: Path) -> Path:

@@ -85,9 +85,10 @@ def confine(
         active.append(name)
         return result
 
+    needed = needed_places()
     if sandbox.own_mounts:
-        try_out(OWN_MOUNTS, lambda: enter_own_mounts(sandbox.path))
-    needed, owned = needed_places(), (SHARED_MEMORY,) if OWN_MOUNTS in active else ()
+        try_out(OWN_MOUNTS, lambda: enter_own_mounts(sandbox.path, needed))
+    owned = (SHARED_MEMORY,) if OWN_MOUNTS in active else ()
     try_out(OWN_USER, lambda: become_own_user(sandbox.path, needed, not sandbox.for_build, owned))
     has_own_user = OWN_USER in active
     if not has_own_user and os.geteuid() == 0:

@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.sandbox.wire.layout import SHARED_MEMORY, own_shared_memory, scratch_folder
@@ -23,8 +24,12 @@ _AT_CWD, _AT_RECURSIVE, _READ_ONLY = -100, 0x8000, 1  # linux/fcntl.h, linux/mou
 _REMEDY = "Linux 5.12 or newer, a /dev/shm, and CAP_SYS_ADMIN for root, user namespaces for others"
 
 
-def enter_own_mounts(folder: Path) -> None:
-    """Have this process, and what it starts, see these mounts; `folder` is the worker's. Raises: Unavailable."""
+def enter_own_mounts(folder: Path, needed: Iterable[Path]) -> None:
+    """Have this process, and what it starts, see these mounts; `folder` is the worker's. Raises: Unavailable, also
+    where the shared memory holds it, or a place that is `needed`."""
+    for place in (folder, *needed):
+        if place.resolve().is_relative_to(SHARED_MEMORY.resolve()):
+            raise Unavailable(f"{place} lies in {SHARED_MEMORY}", f"another place than {SHARED_MEMORY}")
     try:
         if os.geteuid() != 0:
             _try(folder)

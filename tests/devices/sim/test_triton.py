@@ -79,6 +79,7 @@ SOLUTIONS = {
     "odd_libdevice": (KERNEL.replace("twice(", "2 * libdevice.normcdf("), CALL, ""),
     "by_pointers": (POINTERS, POINTERS_CALL, ""),
     "asserts": ("assert n < 5\n    " + KERNEL, CALL, ""),
+    "asks_for_triton": (KERNEL, "from torch.utils._triton import has_triton; assert has_triton(); " + CALL, ""),
     "assembly": (ASM, CALL, ""),
 }
 
@@ -122,6 +123,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("odd_libdevice", Verdict.UNSUPPORTED),
         ("by_pointers", Verdict.PASSED),
         ("asserts", Verdict.RUNTIME_ERROR),
+        ("asks_for_triton", Verdict.PASSED),
         ("assembly", Verdict.UNSUPPORTED),
     ],
 )
