@@ -7,7 +7,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 
 from harness.builder.build import BuildOutcome
@@ -21,7 +21,7 @@ from harness.model.own_lines import in_own_lines
 from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
-from harness.referee.audit import excused
+from harness.referee.audit import excusing_company
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
@@ -223,13 +223,13 @@ class _Judging:
 
     def or_blame(self) -> None:
         """Judge once; where the GPU's memory runs out, or another program is on it, find out whose fault that is."""
+        is_gpu = self.workers.host.name == "cuda"
         try:
-            self.once()
+            with excusing_company() if is_gpu else nullcontext():
+                self.once()
         except Exception as error:
-            if self.workers.host.name != "cuda":
+            if not is_gpu:
                 raise
-            if isinstance(error, SolutionFailed) and (fault := excused(error)):
-                raise fault from error
             if self.found.case is None or not is_shortage(error):
                 raise
             self.notify("trying again with the reference in the solution's place")

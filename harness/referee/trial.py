@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 
 from harness.builder.workers import Workers
-from harness.devices import FLAGS, Telemetry
+from harness.devices import FLAGS
 from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
 from harness.model.timing import TimerOverhead
@@ -20,6 +20,7 @@ from harness.referee.audit import (
     ProbeKernel,
     TracedCase,
     accused_of,
+    excusing_company,
     gather_facts,
     remarks_on,
 )
@@ -166,7 +167,7 @@ class Trial:
         repeat: int,
     ) -> TimedOutcome:
         # The buffers go before the workers that have them open.
-        with ExitStack() as lending, ProbeKernel() as probe, Telemetry() as telemetry:
+        with ExitStack() as lending, ProbeKernel() as probe, excusing_company() as telemetry:
             with Stage(self._found, "timing"):
                 setting = self._prepare(self._job.config.timing.case, repeat)
                 config = self._beside_its_like(setting)

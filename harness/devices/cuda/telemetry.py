@@ -2,7 +2,7 @@
 
 with Telemetry() as telemetry:
     ...
-    with telemetry.watch(own_pids) as watch:
+    with telemetry.watch() as watch:
         ...  # one turn
     turn = Turn(..., gpu=watch.state())
 remarks += telemetry.remarks
@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
 
 from harness.devices.cuda.nvml import NvmlGpu, NvmlUnavailable, OpenGpu, Sample, opened_first, reason_names
@@ -35,7 +36,8 @@ Pause = Callable[[threading.Event], bool]
 class Telemetry:
     """Watches the GPU that torch sees first, through one measurement. A context manager, used by one thread.
 
-    Without NVML nothing fails: states are None, and `remarks` say why.
+    Without NVML nothing fails: states are None, and `remarks` say why. `had_company`: another program was on the GPU at
+    one of the looks.
     """
 
     def __init__(self, open_gpu: OpenGpu | None = None, pause: Pause | None = None) -> None:
@@ -45,6 +47,7 @@ class Telemetry:
         self._stack = ExitStack()
         self._gpu: NvmlGpu | None = None
         self._remarks: dict[str, None] = {}
+        self.had_company = False
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -52,20 +55,19 @@ class Telemetry:
         return tuple(self._remarks)
 
     @contextmanager
-    def watch(self, own_pids: Collection[int] = (), measured_pid: int | None = None) -> Iterator[Watch]:
+    def watch(self, measured_pid: int | None = None) -> Iterator[Watch]:
         """Sample the GPU while the block runs. A thread does so, which ends with the block, however that ends.
 
-        `own_pids`: the harness's workers, with their children, as this process numbers them; itself it knows.
-        `measured_pid`: the one whose memory is looked at as well.
+        `measured_pid`: the process whose memory is looked at as well.
         """
         watch = Watch(self._gpu, self._pause, measured_pid)
         with watch:
             yield watch
-        watch.other_processes = self.other_processes(own_pids)
+        watch.other_processes = self.other_processes()
 
-    def other_processes(self, own_pids: Collection[int] = ()) -> int | None:
-        """Count who else is on the GPU now. It is None without NVML, and if this process isn't listed: a container
-        hides processes, or numbers them otherwise."""
+    def other_processes(self) -> int | None:
+        """Count who is on the GPU now beside this process and whom it started. It is None without NVML, and if this
+        process isn't listed: a container hides processes, or numbers them otherwise."""
         if self._gpu is None:
             return None
         processes = self._gpu.processes()
@@ -74,7 +76,9 @@ class Telemetry:
                 "whether other programs use the GPU isn't known: its driver doesn't list our own (a container?)"
             )
             return None
-        return len(processes.keys() - {os.getpid(), *own_pids})
+        others = sum(not _is_ours(pid) for pid in processes)
+        self.had_company |= others > 0
+        return others
 
     def __enter__(self) -> Telemetry:
         try:
@@ -89,6 +93,16 @@ class Telemetry:
 
     def _remark(self, text: str) -> None:
         self._remarks[text] = None
+
+
+def _is_ours(pid: int) -> bool:
+    """Say whether this process is that one, or started it, or who started it was started by this one."""
+    while pid != os.getpid() and pid > 1:
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return pid == os.getpid()
 
 
 class Watch:

@@ -129,9 +129,8 @@ class CaseTurns:
             sample_blocks=None if launches else 0,
         )
         freezer = self.buffers.freezer
-        own_pids = [one.pid for one in freezer.workers]
         fill_ns = self.conduct.settle()
-        with self.conduct.watch(own_pids, worker.pid) as watch:
+        with self.conduct.watch(worker.pid) as watch:
             taken = take_turn(
                 worker, self.buffers, request, self.config.turn_limits, wake=lambda: freezer.thaw_only(worker)
             )

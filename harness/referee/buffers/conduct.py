@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 
 from harness.devices import Watch
@@ -33,6 +32,6 @@ class Conduct:
         of its memory takes then, in ns."""
         return None
 
-    def watch(self, own_pids: Collection[int], measured_pid: int) -> AbstractContextManager[Watch | None]:
+    def watch(self, measured_pid: int) -> AbstractContextManager[Watch | None]:
         """Look at the device while a turn is taken, as Telemetry.watch() does."""
         return nullcontext()

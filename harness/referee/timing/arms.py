@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
@@ -57,8 +57,8 @@ class Instruments(Conduct):
     def settle(self) -> int:
         return self.settling.wait()
 
-    def watch(self, own_pids: Collection[int], measured_pid: int) -> AbstractContextManager[Watch]:
-        return self.telemetry.watch(own_pids, measured_pid)
+    def watch(self, measured_pid: int) -> AbstractContextManager[Watch]:
+        return self.telemetry.watch(measured_pid)
 
 
 class WorkerArms:

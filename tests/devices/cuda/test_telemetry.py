@@ -37,11 +37,11 @@ def telemetry(nvml: ScriptedNvml, pause: ScriptedPause) -> Telemetry:
     return Telemetry(nvml.opened, pause)
 
 
-def state_of(nvml: ScriptedNvml, samples: int, own_pids: tuple[int, ...] = ()) -> GpuState | None:
+def state_of(nvml: ScriptedNvml, samples: int) -> GpuState | None:
     """Of one turn during which so many samples are taken."""
     pause = ScriptedPause(samples)
     with telemetry(nvml, pause) as of_run:
-        with of_run.watch(own_pids) as watch:
+        with of_run.watch() as watch:
             assert pause.done.wait(60)
         return watch.state()
 
@@ -56,13 +56,13 @@ def test_a_turns_extremes_and_every_reason_are_kept() -> None:
         GetCurrentClocksEventReasons=[*[0x40] * 10, 0x0, 0x4, 0x20],
         GetComputeRunningProcesses=[process(os.getpid(), 600), process(11, 700), process(12, 800)],
     )
-    assert state_of(nvml, samples=20, own_pids=(11,)) == GpuState(
+    assert state_of(nvml, samples=20) == GpuState(
         sm_mhz=(1755, 1980),
         memory_mhz=1593,
         power_w=698.5,
         temperature_c=51,
         throttled=("sw power cap", "sw thermal slowdown"),
-        other_processes=1,
+        other_processes=2,
     )
 
 
