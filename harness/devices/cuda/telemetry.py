@@ -96,7 +96,7 @@ class Telemetry:
 
 
 def _is_ours(pid: int) -> bool:
-    """Say whether this process is that one, or started it, or who started it was started by this one."""
+    """Say whether a process is this one or descends from it, as far as its ancestors live."""
     while pid != os.getpid() and pid > 1:
         try:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
