@@ -2,7 +2,8 @@
 
 The server runs nothing but our own code, so all its children begin alike, and what one of them does to its memory no
 other sees: it is copied when it is written (fork(2)). It ends when the referee hangs up, and its children with it
-(PR_SET_PDEATHSIG(2const)).
+(PR_SET_PDEATHSIG(2const)). Whom a worker has orphaned becomes its child, so that all that a solution starts descends
+from the referee (PR_SET_CHILD_SUBREAPER(2const)).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from harness.sandbox.wire.exchange import envelope, open_envelope
 from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
 from harness.sandbox.wire.layout import scratch_folder
 from harness.sandbox.wire.sandbox import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused, Sandbox
+from harness.worker.confinement.linux import PR_SET_CHILD_SUBREAPER, prctl
 
 _GIVEN = 2
 
@@ -38,7 +40,9 @@ def serve_forks(referee: socket.socket) -> Child:
     """Answer the referee until it hangs up, which is SystemExit. Returns in each child, and there alone."""
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # only numpy's BLAS
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, children would be gone before they are reaped
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     place = _place_of_mark()
+    workers: set[int] = set()
     while True:
         try:
             frame, descriptors = receive_frame(referee)
@@ -46,7 +50,7 @@ def serve_forks(referee: socket.socket) -> Child:
             raise SystemExit from None
         nonce, request = open_envelope(frame, REQUESTS)
         if isinstance(request, Reap):
-            send_frame(referee, envelope(nonce, _reap(request.pid)))
+            send_frame(referee, envelope(nonce, _reap(request.pid, workers)))
             continue
         assert isinstance(request, Fork)
         answer: Child | Forked | Refused
@@ -56,14 +60,22 @@ def serve_forks(referee: socket.socket) -> Child:
             answer = Refused(str(error))
         if isinstance(answer, Child):
             return answer
+        if isinstance(answer, Forked):
+            workers.add(answer.pid)
         for descriptor in descriptors:
             os.close(descriptor)
         send_frame(referee, envelope(nonce, answer))
 
 
-def _reap(pid: int) -> Reaped:
-    """Reap a child without waiting: a process can look like a zombie while a thread of it lives."""
+def _reap(pid: int, workers: set[int]) -> Reaped:
+    """Reap a worker without waiting: a process can look like a zombie while a thread of it lives. Orphans that have
+    ended are reaped beside it, up to the first worker that has: its end is for the referee to ask for."""
     found, status = os.waitpid(pid, os.WNOHANG)
+    if found:
+        workers.discard(pid)
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid not in workers:
+            os.waitpid(ended.si_pid, 0)
     return Reaped(os.waitstatus_to_exitcode(status) if found else None)
 
 

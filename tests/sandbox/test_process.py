@@ -46,6 +46,40 @@ def test_child_processes_end_with_their_worker(workers: Workers, tmp_path: Path)
     assert worker.leftovers.remark is None
 
 
+ORPHANING = """
+import os
+reader, writer = os.pipe()
+for lives_s in (0, 1000):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os.setsid()
+            os.write(writer, f"{os.getpid()} ".encode())
+            os.execvp("sleep", ["sleep", str(lives_s)])
+        os._exit(0)
+    os.wait()
+os.close(writer)
+print(os.getppid(), (os.read(reader, 40) + os.read(reader, 40)).decode())
+class ModelNew: pass
+"""
+
+
+def test_orphans_are_children_of_the_fork_server_and_reaped(workers: Workers, tmp_path: Path) -> None:
+    with workers.start() as worker:
+        load(worker, tmp_path, ORPHANING)
+        server, *orphans = map(int, worker.output.split())
+        assert parent_of(orphans[1]) == server
+    with workers.start():
+        pass
+    assert {parent_of(one) for one in orphans} == {None}
+
+
+def parent_of(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
 def test_output_keeps_its_beginning_and_its_end(workers: Workers, tmp_path: Path) -> None:
     text = "import os\nprint('first words')\nprint('y' * 10_000_000)\nprint('last words')\nos._exit(3)\n"
     with workers.start() as worker:

@@ -96,12 +96,13 @@ class Telemetry:
 
 
 def _is_ours(pid: int) -> bool:
-    """Say whether a process is this one or descends from it, as far as its ancestors live."""
+    """Say whether a process is this one or descends from it; whom a solution orphans does too, the fork server being
+    its parent then. One that has just ended, so that nobody can say, is no company."""
     while pid != os.getpid() and pid > 1:
         try:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
-            return False
+            return True
     return pid == os.getpid()
 
 
