@@ -441,14 +441,15 @@ def test_a_loss_ends_with_1_until_it_is_accepted(kept: Any, monkeypatch: pytest.
     assert found["simulator, 2 cores"]["measures"]["harness --help"] == {"unit": "s", "samples": [1.2, 1.2, 1.2]}
 
 
-def test_a_slower_host_is_no_loss(kept: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_loss_is_one_of_the_host_alone(kept: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "kept.json"
     run_kept(kept, monkeypatch, file, 1.0, "--accept")
     run_kept(kept, monkeypatch, file, 2.0, "--accept", host_s=4.0)
     measures = json.loads(file.read_text())["simulator, 2 cores"]["measures"]
     assert {name: set(one["samples"]) for name, one in measures.items()} == {kept.HOST: {2.0}, "harness --help": {1.0}}
+    run_kept(kept, monkeypatch, file, 1.0, host_s=1.0)  # an import from a warm disk says little of other times
     with pytest.raises(SystemExit):
-        run_kept(kept, monkeypatch, file, 1.0, host_s=1.0)
+        run_kept(kept, monkeypatch, file, 1.2, host_s=1.0)
 
 
 def test_what_is_promised_of_a_gpu_is_not_asked_of_the_simulator(kept: Any) -> None:
