@@ -65,8 +65,8 @@ class BuildOutcome:
     """Texts on what nvcc would surely refuse, though g++ does not, by the key of an extension for the simulator."""
     compilers: str | None = None
     """The digest of compilers that Load has, for the workers that run what was built."""
-    is_whole: bool = True
-    """False where an extension wasn't built, also where the solution goes on without it."""
+    missing: tuple[str, ...] = ()
+    """A sentence on each extension that wasn't built; unless that `failed`, the solution goes on without it."""
 
 
 def build(
@@ -154,8 +154,15 @@ def _outcome(
     is_simulated = worker.backend == "sim"
     calls = {one.key: nvcc_calls_of(worker, one.key) for one in builds} if is_simulated else {}
     host_calls = _host_calls(builds) if is_simulated else {}
-    is_whole = all(report.succeeded for report in reports)
-    return BuildOutcome(builds, failed, seconds, calls, host_calls, compilers, is_whole)
+    missing = tuple(_missing(made) for made, report in zip(builds, reports, strict=True) if not report.succeeded)
+    return BuildOutcome(builds, failed, seconds, calls, host_calls, compilers, missing)
+
+
+def _missing(build: ExtensionBuild) -> str:
+    return (
+        f"extension '{build.name}' wasn't built, and the solution goes on without it: "
+        f"{first_line(compiler_errors(build.output)) or 'its log is empty'}"
+    )
 
 
 def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:

@@ -134,7 +134,7 @@ def _recorded(
         trace=found.trace,
         protections=found.protections,
         confinement=found.confinement,
-        remarks=tuple(dict.fromkeys((*_on_tries(job), *found.remarks))),
+        remarks=tuple(dict.fromkeys((*_on_tries(job), *(() if built.failed else built.missing), *found.remarks))),
         stages_s=found.stages_s,
     )
 

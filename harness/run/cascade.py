@@ -107,7 +107,7 @@ class Cascade:
         wanted: Sequence[ExtensionText] = ()
         for _ in range(_MOST_BUILDS):
             built = build_job(job, workers, wanted)
-            if built.failed or not built.is_whole:  # nvcc compiles it: a gap of the simulator's
+            if built.failed or built.missing:  # nvcc compiles it: a gap of the simulator's
                 return None
             try:
                 with self._lane() as lane:

@@ -19,6 +19,7 @@ from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Load, Loaded
 from harness.workspace.solution import Solution, load_solution
+from tests.wording import tells
 
 pytestmark = pytest.mark.sim
 
@@ -91,6 +92,29 @@ def test_a_mistake_beside_torch_s_cuda_headers_stays_a_compile_error(workers: Wo
     reason = "main.cpp:5: ‘nowhere’ was not declared in this scope"
     assert failed.failure.reason.startswith("extension 'one' ")
     assert failed.failure.reason.endswith(f": {reason}")
+
+
+FALLING_BACK = """
+from torch.utils.cpp_extension import load_inline
+
+try:
+    extension = load_inline("one", {cpp!r}, {cuda!r}, functions=["run"])
+except Exception:
+    extension = None
+
+
+class ModelNew:
+    pass
+"""
+
+
+def test_what_a_solution_goes_on_without_is_said(workers: Workers, tmp_path: Path) -> None:
+    built = build(
+        workers, written(tmp_path, FALLING_BACK.format(cpp=run("nowhere = 3;"), cuda=EMPTY)), [], LimitsConfig()
+    )
+    assert built.failed is None
+    (missing,) = built.missing
+    assert tells(missing, "'one'", "goes on without it", "main.cpp:5", "nowhere")
 
 
 EVENTS = """
