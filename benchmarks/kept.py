@@ -6,8 +6,8 @@ Numbers hold for one kind of machine: a GPU's model, or the simulator with so ma
 median is worse than the kept one by more than 10 % beyond the noise, which is the larger of both sets' half-spreads.
 Hosts of one GPU's model differ by half and more, and an import of torch tells of that in part (of a cold disk too): a
 time or a rate is lost where it is worse as measured and also as if this host imported torch in the kept time. The exit
-code is then 1. `--accept` keeps the new numbers instead. Leave the machine alone meanwhile: it takes two to
-four minutes.
+code is then 1. `--accept` keeps the new numbers instead. Leave the machine alone meanwhile: it takes two to four
+minutes.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def main() -> None:
     lost: list[str] = []
     for name, measure in measures(is_gpu=not kind.startswith("simulator")).items():
         if chosen.only in name:
-            measured = Measured(measure.unit, measure.take())
-            now[name] = measured.on_faster_host(slowness)
-            better = min(measured, now[name], key=lambda one: loss_percent(one, before.get(name, one)))
+            taken = Measured(measure.unit, measure.take())
+            now[name] = taken.on_faster_host(slowness)
+            better = min(taken, now[name], key=lambda one: loss_percent(one, before.get(name, one)))
             print(line_of(name, better, before.get(name)), flush=True)
             lost += [name] if name in before and is_lost(better, before[name]) else []
             if chosen.accept:  # at once: a run that is stopped has kept what it took

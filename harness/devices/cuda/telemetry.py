@@ -97,13 +97,23 @@ class Telemetry:
 
 def _is_ours(pid: int) -> bool:
     """Say whether a process is this one or descends from it; whom a solution orphans does too, the fork server being
-    its parent then. One that has just ended, so that nobody can say, is no company."""
+    its parent then. One that has just ended is no company; one that /proc hides (hidepid, proc(5)) is another user's."""
     while pid != os.getpid() and pid > 1:
         try:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
-            return True
+            return not _lives(pid)
     return pid == os.getpid()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 class Watch:
