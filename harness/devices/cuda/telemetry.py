@@ -97,7 +97,7 @@ class Telemetry:
 
 def _is_ours(pid: int) -> bool:
     """Say whether a process is this one or descends from it; whom a solution orphans does too, the fork server being
-    its parent then. One that has just ended is no company; one that /proc hides (hidepid, proc(5)) is another user's."""
+    its parent then. One that has just ended is no company; one that is hidden (hidepid, proc(5)) is another user's."""
     while pid != os.getpid() and pid > 1:
         try:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
