@@ -7,12 +7,9 @@ accuse every honest solution; a test holds them against the classes' own text. W
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 from _ctypes import CFuncPtr
-from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import Any
 
 FIXED = {
     "harness.devices.cuda.device.CudaDevice": "_aside _captures _can_poison",
@@ -32,11 +29,6 @@ FIXED = {
 }
 """Fixed attributes of each class whose objects measure, and of what asks them."""
 
-_BY_PYTHON = frozenset({"__annotations__", "__annotations_cache__", "__annotate_func__", "__slotnames__"})
-"""Names that Python itself gives a class when it is first asked for annotations (3.10 to 3.14), or an object is
-copied."""
-_BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
-MISSING = object()
 _addressof, _pointer = ctypes.addressof, ctypes.c_void_p.from_address  # found even where ctypes' names are replaced
 
 
@@ -46,38 +38,15 @@ def fixed_attributes(one: object) -> set[str]:
     return {name for path in classes for name in FIXED.get(path, "").split()}
 
 
-def fixed_names(module: ModuleType) -> Iterator[tuple[Mapping[str, Any], str, object, str]]:
-    """List what the module and its classes have by name: where it stands, the name, the value, and what to call it. No
-    module of ours assigns a name of its own anew."""
-    for name, value in vars(module).items():
-        if not _is_special(name):
-            yield vars(module), name, value, f"{module.__name__}.{name}"
-    for cls in own_classes(module):
-        for name, value in vars(cls).items():
-            if name not in _BY_PYTHON:
-                yield vars(cls), name, value, f"{module.__name__}.{cls.__name__}.{name}"
-
-
 def own_classes(module: ModuleType) -> list[type]:
     """Return the classes that are defined in the module."""
     return [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__]
-
-
-def names_of_class(cls: type) -> frozenset[str]:
-    """Return what the class may have by name: what it has now. A name that comes later is asked before an object's own
-    attribute, which stays as it is (a property), or in the place of what the class inherits."""
-    return frozenset(vars(cls)) | _BY_PYTHON
 
 
 def hiding_names(one: object) -> frozenset[str]:
     """Names that only the object's class answers for: as an attribute of its own they would come before that."""
     of_classes = {name for cls in type(one).__mro__[:-1] for name in vars(cls) if not _is_special(name)}
     return frozenset(of_classes - vars(one).keys())
-
-
-def new_builtins(module: ModuleType) -> frozenset[str]:
-    """Names that the module takes from Python itself: given to it, they would come before Python's."""
-    return _BUILTINS - vars(module).keys()
 
 
 def parts(value: object) -> tuple[object, ...]:

@@ -22,17 +22,8 @@ from typing import Any
 import torch
 from torch.utils._device import DeviceContext
 
-from harness.worker.fixed import (
-    MISSING,
-    are_same,
-    fixed_attributes,
-    fixed_names,
-    hiding_names,
-    names_of_class,
-    new_builtins,
-    own_classes,
-    parts,
-)
+from harness.worker.fixed import are_same, fixed_attributes, hiding_names, own_classes, parts
+from harness.worker.names import names_of_class, names_of_module, snapshot
 
 _PYTHON = {
     "time": "perf_counter perf_counter_ns monotonic monotonic_ns time time_ns process_time process_time_ns",
@@ -74,6 +65,7 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 _LIBRARY = re.compile(r"(/\S*/(libcudart|libcuda|libcupti|libc)[-.][^/\s]*)$")
 _RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
 
+_MISSING = object()
 _getattr, _vars, _dict = getattr, vars, dict  # found even where builtins are replaced
 _frame_callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
 """The getter of the callback that is asked before any function of Python's runs (PEP 523), and may run another;
@@ -87,51 +79,42 @@ class Guard:
         """Guard `held`: objects of ours that measure, or ask those that do. What they call may be exchanged in them
         alone."""
         self._held = [(one, type(one), _fixed(one), hiding_names(one)) for one in _reachable(held)]
-        classes = [cls for module in _own_modules() for cls in own_classes(module)]
-        classes += [cls for _, cls, fixed, _ in self._held for cls in (cls, *_function_classes(fixed))]
-        self._classes = [(cls, cls.__mro__, names_of_class(cls), _named(cls)) for cls in dict.fromkeys(classes)]
-        self._names = [found for module in _own_modules() for found in fixed_names(module)]
-        self._spaces = [(module, vars(module), new_builtins(module)) for module in _own_modules()]
+        own = dict.fromkeys(cls for module in _own_modules() for cls in own_classes(module))
+        others = [cls for _, cls, fixed, _ in self._held for cls in (cls, *_function_classes(fixed))]
+        classes = dict.fromkeys([*own, *others])
+        self._bases = [(cls, cls.__mro__) for cls in classes]
+        self._names = [names_of_module(module) for module in _own_modules()]
+        self._names += [names_of_class(cls, cls in own) for cls in classes]
         self._attributes = [(owner, name, _getattr(owner, name), said) for owner, name, said in _guarded()]
+        held_by_name = [value for names in self._names for value in names.fixed.values()]
         self._codes = [
-            (function, function.__code__, function.__defaults__, said) for function, said in _own_functions()
+            (function, function.__code__, function.__defaults__) for function in _own_functions(held_by_name)
         ]
         self._hooks = _hooks()
-        memory = [(_memory(at, size), said) for at, size, said in (*_native_functions(), *_python_c_functions())]
-        self._native = [(view, bytes(view), said) for view, said in memory]
+        self._native = [
+            (*snapshot(at, size), said) for at, size, said in (*_native_functions(), *_python_c_functions())
+        ]
 
     def patched(self) -> tuple[str, ...]:
-        """Names of what is no longer the original; takes about 0.2 ms."""
+        """Names of what is no longer the original."""
         found = [said for said, hook in _hooks().items() if hook is not self._hooks[said]]
         found += [
             said for owner, name, original, said in self._attributes if _getattr(owner, name, None) is not original
         ]
-        found += [said for names, name, value, said in self._names if names.get(name, MISSING) is not value]
+        found += [said for names in self._names for said in names.changed()]
+        found += [f"{_named(cls)}.__bases__" for cls, bases in self._bases if cls.__mro__ is not bases]
         found += [
-            f"{said}.{name}"
-            for cls, _, names, said in self._classes
-            if not _vars(cls).keys() <= names
-            for name in _vars(cls).keys() - names
-        ]
-        found += [f"{said}.__bases__" for cls, bases, _, said in self._classes if cls.__mro__ is not bases]
-        found += [
-            f"{module.__name__}.{name}"
-            for module, names, of_python in self._spaces
-            for name in names.keys() & of_python
-            if not isinstance(names[name], ModuleType)
-        ]
-        found += [
-            said
-            for function, code, defaults, said in self._codes
+            f"{function.__module__}.{function.__qualname__}"
+            for function, code, defaults in self._codes
             if function.__code__ is not code or function.__defaults__ is not defaults
         ]
-        found += [said for view, was, said in self._native if view != was]
+        found += [said for now, was, said in self._native if now.tobytes() != was]
         for one, cls, fixed, hiding in self._held:
             state = _vars(one)
             names = [
                 name
                 for name, value, inner in fixed
-                if state.get(name, MISSING) is not value or not are_same(parts(value), inner)
+                if state.get(name, _MISSING) is not value or not are_same(parts(value), inner)
             ]
             names += ["__class__"] if type(one) is not cls else []
             found += [f"{cls.__name__}.{name}" for name in (*names, *(hiding & state.keys()))]
@@ -206,14 +189,14 @@ def _own_modules() -> list[ModuleType]:
     return [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "harness"]
 
 
-def _own_functions() -> Iterator[tuple[FunctionType, str]]:
-    """Yield our own functions: their code could be exchanged without touching a name."""
-    held = [(_getattr(owner, name), said) for owner, name, said in _guarded()]
-    held += [(value, said) for own in _own_modules() for _, _, value, said in fixed_names(own)]
-    for value, said in held:
-        function = _getattr(value, "fget", None) or _getattr(value, "__func__", value)
-        if isinstance(function, FunctionType) and function.__module__.split(".")[0] == "harness":
-            yield function, said
+def _own_functions(named: Iterable[object]) -> dict[FunctionType, None]:
+    """Our own functions, each once, among these and what is guarded: their code could be exchanged without touching a
+    name."""
+    held = [*(_getattr(owner, name) for owner, name, _ in _guarded()), *named]
+    functions = (_getattr(value, "fget", None) or _getattr(value, "__func__", value) for value in held)
+    return {
+        one: None for one in functions if isinstance(one, FunctionType) and one.__module__.split(".")[0] == "harness"
+    }
 
 
 def _native_functions() -> Iterator[tuple[int, int, str]]:
@@ -250,12 +233,7 @@ def _python_c_functions() -> Iterator[tuple[int, int, str]]:
 
 
 def _word_at(address: int) -> int:
-    return int.from_bytes(_memory(address, _WORD), sys.byteorder)
-
-
-def _memory(address: int, size: int) -> memoryview:
-    """Return a view of what stands there now, whenever it is looked at."""
-    return memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B")
+    return int.from_bytes(snapshot(address, _WORD)[1], sys.byteorder)
 
 
 def _loaded_libraries() -> dict[str, str]:

@@ -256,6 +256,7 @@ class FullHeadersAlone:
         return cpp_extension._import_module_from_library(name, build_directory, True)
 
 
+SIMPLE = "int one() { return 1; }"
 NEEDS_MORE = SIGNATURE.bind("needs_more", "at::Tensor both(at::Tensor x) { return at::cat(x, x); }", functions=["both"])
 
 
@@ -280,15 +281,24 @@ def test_refusal_is_that_of_the_full_build(tmp_path: Path) -> None:
     assert staged(tmp_path) == []
 
 
+def test_a_name_that_no_header_has_is_refused_at_once(tmp_path: Path) -> None:
+    extensions = Extensions(tmp_path, "cuda")
+    with pytest.raises(RuntimeError, match="'refused'"):
+        extensions.obtain(cpp_extension.load_inline, SIGNATURE.bind("refused", SIMPLE, functions=["my_kernel_of_two"]))
+    (report,) = extensions.take_reports()
+    log = own_log(tmp_path, report.key)
+    assert not report.succeeded
+    assert "my_kernel_of_two" in log.read_text()
+    assert not log.with_suffix(".slim").exists()
+    assert staged(tmp_path) == []
+
+
 def test_second_use_finds_what_the_first_built(tmp_path: Path) -> None:
     Extensions(tmp_path, "cuda").obtain(FullHeadersAlone(full_succeeds=True), NEEDS_MORE)
     extensions = Extensions(tmp_path, "cuda")
     module: Any = extensions.obtain(FullHeadersAlone(full_succeeds=False), NEEDS_MORE)
     (report,) = extensions.take_reports()
     assert (module.__doc__, report.was_cached) == ("full", True)
-
-
-SIMPLE = "int one() { return 1; }"
 
 
 @pytest.mark.parametrize(
