@@ -25,9 +25,11 @@ _LEAST_NS = 250_000
 """The resolution: less hidden work per call isn't seen here. Between honest arms the difference was at most 145 µs (in
 turns of 1 and 2 calls, uncertain by 800), at most 97 otherwise: 20 solutions against eager on an H100, some of which
 synchronise, fork streams, start threads, replay graphs or work long on the host."""
-_CONSTANT_NS = 400_000
+_CONSTANT_NS = 1_000_000
 """The allowed difference between the constants of two arms' turns, where turns of one length are compared. Between
-honest arms turns of 5 calls differed by 270 µs at most, turns of one by 190 (H100)."""
+honest arms turns of 5 calls differed by 270 µs at most, turns of one by 190 (H100); but by 1,550 where one had loaded
+torch.compile, whose memory drives everything else out of the processor's caches: there the tolerated work per call
+adds what this lacks."""
 _SHARE = 0.03
 """The tolerated share of a call's wall time: copies and flushes of gigabytes vary with the memory's last use."""
 _DEVIATIONS = 4.0

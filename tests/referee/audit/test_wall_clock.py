@@ -71,8 +71,10 @@ def test_pauses_at_random_excuse_nothing_where_all_turns_are_of_one_call() -> No
         require_explained(solution, baseline)
 
 
-def test_turns_may_differ_a_little_in_what_they_begin_with() -> None:
-    later = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 900_000) for turn in turns(MS, 400_000)]
+@pytest.mark.parametrize("longer_ns", [900_000, 1_550_000])
+def test_turns_may_differ_a_little_in_what_they_begin_with(longer_ns: int) -> None:
+    """A process that has loaded torch.compile does all that a turn needs more slowly."""
+    later = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + longer_ns) for turn in turns(MS, 400_000)]
     require_explained(later, turns(2 * MS, 400_000))
 
 
