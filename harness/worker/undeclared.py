@@ -23,8 +23,8 @@ _ASKED_S = 20
 
 
 def names_unknown_to_all_headers(log: str, ours: Path) -> set[str]:
-    """Return the names of which a log says that they aren't declared, and that stand in no file of torch's headers, CUDA's and
-    the host compiler's. What is said of lines in our own headers, below `ours`, doesn't count."""
+    """Return the names of which a log says that they aren't declared, and that stand in no file of torch's headers,
+    CUDA's and the host compiler's. What is said of lines in our own headers, below `ours`, doesn't count."""
     said = (line for line in log.splitlines() if str(ours) not in line)
     names = {name for line in said for match in _UNKNOWN.finditer(line) for name in match.groups() if name}
     # torch pastes a k before the names of some constants (kHalf): these aren't written out anywhere.
@@ -47,7 +47,10 @@ def _files() -> Iterator[Path]:
 
 
 def _folders_of_compiler() -> list[Path]:
-    """List where the host's compiler looks for headers, by its own word. Raises: OSError, subprocess.SubprocessError."""
+    """List where the host's compiler looks for headers, by its own word.
+
+    Raises: OSError, subprocess.SubprocessError.
+    """
     command = [*shlex.split(os.environ.get("CXX") or "c++"), "-E", "-v", "-x", "c++", os.devnull]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_ASKED_S).stderr
     _, _, listed = told.rpartition("search starts here:")

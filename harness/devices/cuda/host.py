@@ -125,7 +125,7 @@ def _nothing(stream: int) -> None:
 
 
 def _median_ns(meter: Meter, lead_in: LeadIn, work: Callable[[int], None], stream: int) -> float:
-    """Return the median of those whose launch came while the device was held, if any did: on a host that is busy the others
+    """Return the median of those whose launch came while the device was held, if any did: on a busy host the others
     show how long that took (614 µs, once)."""
     samples: dict[bool, list[int]] = {True: [], False: []}
     for _ in range(_OVERHEAD_SAMPLES):
