@@ -19,12 +19,7 @@ def parse(source: str) -> ast.Module:
         return ast.parse(source)
 
 
-def parse_expression(source: str) -> ast.Expression:
-    """Parse like ast.parse(), but for a single expression."""
-    with _ALONE:
-        return ast.parse(source, mode="eval")
-
-
 def literal_value(source: str) -> Any:
     """Evaluate like ast.literal_eval()."""
-    return ast.literal_eval(parse_expression(source))
+    with _ALONE:
+        return ast.literal_eval(source)

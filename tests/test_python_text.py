@@ -6,12 +6,11 @@ import ast
 import threading
 
 from harness import python_text
-from harness.python_text import literal_value, parse, parse_expression
+from harness.python_text import literal_value, parse
 
 
 def test_text_is_parsed_as_python_has_it() -> None:
     assert ast.dump(parse("x = 1\n")) == ast.dump(ast.parse("x = 1\n"))
-    assert ast.unparse(parse_expression("a + (b * 2)")) == "a + b * 2"
     assert literal_value(r"'a\n' 'b'") == "a\nb"
 
 

@@ -15,7 +15,7 @@ from harness.builder.compiler_log import compiler_errors, is_refusal, kernel_res
 from harness.builder.extension_cache import log_of, nvcc_calls_of
 from harness.builder.texts import Texts, compilers_of
 from harness.builder.workers import Workers, bring, seen_files
-from harness.devices import FLAGS, SimUnavailable, diagnose_build_log, find_compiler, host_calls_in
+from harness.devices import FLAGS, SimUnavailable, diagnose_build_log, find_compiler
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
@@ -61,8 +61,6 @@ class BuildOutcome:
     seconds: float
     calls: Mapping[str, Path] = field(default_factory=dict)
     """Files that may say how a build called nvcc, by the key of an extension for the simulator."""
-    host_calls: Mapping[str, str] = field(default_factory=dict)
-    """Texts on what nvcc would surely refuse, though g++ does not, by the key of an extension for the simulator."""
     compilers: str | None = None
     """The digest of compilers that Load has, for the workers that run what was built."""
     missing: tuple[str, ...] = ()
@@ -153,9 +151,8 @@ def _outcome(
     builds = tuple(_extension_build(report, log_of(worker, report.key)) for report in reports)
     is_simulated = worker.backend == "sim"
     calls = {one.key: nvcc_calls_of(worker, one.key) for one in builds} if is_simulated else {}
-    host_calls = _host_calls(builds) if is_simulated else {}
     missing = tuple(_missing(made) for made, report in zip(builds, reports, strict=True) if not report.succeeded)
-    return BuildOutcome(builds, failed, seconds, calls, host_calls, compilers, missing)
+    return BuildOutcome(builds, failed, seconds, calls, compilers, missing)
 
 
 def _missing(build: ExtensionBuild) -> str:
@@ -201,11 +198,6 @@ def _require_compiler(backend: BackendName) -> None:
 
 def first_line(text: str) -> str:
     return next(iter(text.splitlines()), "")
-
-
-def _host_calls(builds: tuple[ExtensionBuild, ...]) -> dict[str, str]:
-    found = {build.key: host_calls_in(read_beginning(Path(build.log))) for build in builds}
-    return {key: "\n".join(calls) for key, calls in found.items() if calls}
 
 
 def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:

@@ -25,7 +25,7 @@ _STAND = (Verdict.CHEATING, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR)
 
 
 def of_build(built: BuildOutcome, opinions: Opinions) -> BuildOutcome:
-    """The outcome of a build, with what nvcc says of it; without nvcc, what is sure from the source alone."""
+    """The outcome of a build, with what nvcc says of it."""
     failed = built.failed
     if failed is None or (isinstance(failed, CompilerRefused) and failed.nvcc_knows):
         failed = _refusal(built, opinions) or _accepted(failed, opinions) or failed
@@ -50,17 +50,12 @@ def with_remarks(evaluation: Evaluation, opinions: Opinions) -> Evaluation:
 
 
 def _refusal(built: BuildOutcome, opinions: Opinions) -> SolutionFailed | None:
-    """Return nvcc's refusal of any extension; else what the source alone shows of one that nvcc hasn't accepted."""
+    """Return nvcc's refusal of any extension."""
     for build in built.builds:
         check = opinions[build.key].check if build.key in opinions else None
         if check and check.outcome == "refused":
             reason = f"extension '{build.name}' doesn't compile with nvcc {check.nvcc}: {first_line(check.words)}"
             return SolutionFailed(Verdict.COMPILE_ERROR, reason, f"{check.words}\n\n{_where(check.architectures)}")
-    for build in built.builds:
-        is_accepted = build.key in opinions and opinions[build.key].check.outcome == "accepted"
-        if not is_accepted and (calls := built.host_calls.get(build.key)):
-            reason = f"extension '{build.name}' wouldn't compile with nvcc: {first_line(calls)}"
-            return SolutionFailed(Verdict.COMPILE_ERROR, reason, f"{calls}\n\nread off the source, without nvcc")
     return None
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from harness.cudasim.cuda_in_files import beyond_simulator as beyond_simulator
     from harness.cudasim.cuda_in_files import cuda_texts as cuda_texts
     from harness.cudasim.diagnose import diagnose_build_log as diagnose_build_log
-    from harness.cudasim.host_calls import host_calls_in as host_calls_in
     from harness.cudasim.loaded import Runtime as Runtime
     from harness.cudasim.loaded import load_runtime as load_runtime
     from harness.cudasim.source_lines import Instruction as Instruction

@@ -12,14 +12,12 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.cudasim.host_calls import HOST_CALL_MARK, host_calls
 from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, can_be_slim, was_too_slim, without_tuning
 from harness.cudasim.translate import Translation, registrations
 from harness.cudasim.unsupported import UNSUPPORTED_EXIT, UNSUPPORTED_MARK, Unsupported
 
 CALL_SUFFIX = ".nvcc-call.json"
 """Ends the name of what note_call() writes; sandbox.wire.layout.NVCC_CALL is the same."""
-_FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 _HOST_WITH_VALUE = ("-I", "-isystem", "-include", "-D", "-U")
 _LONG_HOST = {
@@ -183,10 +181,7 @@ def _run_compiler(
 
 def note_call(arguments: list[str]) -> None:
     """Write what the real nvcc would be asked into the build's folder, for a machine that has one, even if we can't
-    simulate it or don't know an option. For a machine without one, print what nvcc would surely refuse.
-
-    Does nothing if no source can be read.
-    """
+    simulate it or don't know an option. Does nothing if no source can be read."""
     source = next((argument for argument in reversed(arguments) if _is_source(argument)), None)
     try:
         text = Path(source).read_text(errors="replace") if source else ""
@@ -196,8 +191,6 @@ def note_call(arguments: list[str]) -> None:
         return
     name = hashlib.sha256(source.encode()).hexdigest()[:16]
     Path(f"{name}{CALL_SUFFIX}").write_text(json.dumps({"arguments": arguments, "source": source, "text": text}))
-    for line, what in host_calls(text, [*arguments, *(os.environ.get(name, "") for name in _FLAG_VARIABLES)]):
-        print(f"{HOST_CALL_MARK} {Path(source).name}:{line}: {what}", file=sys.stderr)
 
 
 def _is_source(argument: str) -> bool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from harness.cudasim import ensure_toolkit as ensure_toolkit
     from harness.cudasim import find_compiler as find_compiler
     from harness.cudasim import find_torch as find_torch
-    from harness.cudasim import host_calls_in as host_calls_in
     from harness.cudasim import is_prepared as is_prepared
     from harness.cudasim import untried_python as untried_python
     from harness.devices.choice import Choice as Choice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import os
 import platform
 import re
@@ -70,8 +71,7 @@ def read_environment(backend: BackendName, workspace: Path) -> Environment:
 @functools.cache
 def nvcc_version() -> str | None:
     """Return '13.0.88' for the nvcc that torch.utils.cpp_extension builds with; None without one."""
-    match = re.search(r"V([\d.]+)", _output(_nvcc(), "--version") or "")
-    return match[1] if match else None
+    return _version_of(_nvcc())
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,24 @@ class Nvcc:
 
 
 def find_nvcc() -> Nvcc | None:
-    """Find the nvcc of nvcc_version(), if it is a program by itself."""
-    path, version = shutil.which(_nvcc()), nvcc_version()
-    return Nvcc(os.path.abspath(path), version) if path and version else None
+    """Find an nvcc to ask without a GPU: the one that torch builds with, or else the one of pip's packages."""
+    for name in (_nvcc(), *_of_packages()):
+        path, version = shutil.which(name), _version_of(name)
+        if path and version:
+            return Nvcc(os.path.abspath(path), version)
+    return None
+
+
+def _of_packages() -> list[str]:
+    """List what `kernel-harness[nvcc]` installs beside torch, the newest CUDA first."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return sorted((str(nvcc) for folder in folders for nvcc in Path(folder).glob("cu*/bin/nvcc")), reverse=True)
+
+
+def _version_of(nvcc: str) -> str | None:
+    match = re.search(r"V([\d.]+)", _output(nvcc, "--version") or "")
+    return match[1] if match else None
 
 
 def _nvcc() -> str:

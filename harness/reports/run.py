@@ -102,7 +102,12 @@ def resources(evaluations: Iterable[Evaluation]) -> Iterator[Section]:
 
 
 def compiled_words(evaluations: Sequence[Evaluation]) -> str:
-    """'nvcc 13.0.88 compiles for sm_90: plain, shared_tile'; '' where it was asked of nothing simulated."""
+    """'nvcc 13.0.88 compiles for sm_90: plain, shared_tile'; how to get an nvcc where none is; '' where it accepted
+    nothing."""
+    if not any(build.nvcc for one in evaluations for build in one.builds) and evaluations[0].environment.nvcc is None:
+        return (
+            "no nvcc here: a GPU may refuse what was simulated; pip install 'kernel-harness[nvcc]' tells without a GPU"
+        )
     named: dict[str, list[str]] = {}
     for evaluation in evaluations:
         checks = [build.nvcc for build in evaluation.builds]

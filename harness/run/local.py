@@ -91,10 +91,9 @@ class Returned:
 
 
 class NvccBeside:
-    """Opinions on what is built for the simulator. `nvcc` is None where there is none, or nobody wants to hear it: then
-    the source alone is looked at. Checks have a lower priority than what is judged meanwhile."""
+    """Opinions on what is built for the simulator. Checks have a lower priority than what is judged meanwhile."""
 
-    def __init__(self, nvcc: Nvcc | None, workers: Workers, config: NvccConfig) -> None:
+    def __init__(self, nvcc: Nvcc, workers: Workers, config: NvccConfig) -> None:
         self._nvcc = nvcc
         self._workers = workers
         self._config = config
@@ -102,19 +101,14 @@ class NvccBeside:
         self._threads = ThreadPoolExecutor(at_once, initializer=keep_thread_to, initargs=(None, True))
 
     def begin(self, job: Job, built: BuildOutcome) -> Future[Opinions] | None:
-        """Begin asking nvcc about a build that went well; None where there is nothing to wait for. The future raises
-        Interrupted."""
-        if self._nvcc is None or not built.calls:
-            return None
-        return self._threads.submit(self._ask, job, built)
+        """Begin asking nvcc about a build that went well; None where it called none. The future raises Interrupted."""
+        return self._threads.submit(self._ask, job, built) if built.calls else None
 
     def settled(self, job: Job, built: BuildOutcome) -> tuple[BuildOutcome, Opinions]:
-        """The build with what is known of it by now: of one that failed, what nvcc says, which is waited for; of
-        others, where nobody asks nvcc, what is sure without it."""
-        if built.failed is None:
-            return (of_build(built, {}) if self._nvcc is None else built), {}
-        is_asked = self._nvcc is not None and isinstance(built.failed, CompilerRefused) and built.failed.nvcc_knows
-        opinions = self._ask(job, built) if is_asked else {}
+        """The build with what nvcc says of it, which is waited for, where it failed and nvcc may know better."""
+        if not (isinstance(built.failed, CompilerRefused) and built.failed.nvcc_knows):
+            return built, {}
+        opinions = self._ask(job, built)
         return of_build(built, opinions), opinions
 
     def close(self) -> None:
@@ -122,7 +116,6 @@ class NvccBeside:
         self._threads.shutdown(cancel_futures=True)
 
     def _ask(self, job: Job, built: BuildOutcome) -> Opinions:
-        assert self._nvcc is not None
         subject = SimulatedBuild(job.solution, built, job.solution_ref.sha256)
         return ask_nvcc(self._nvcc, self._workers, subject, self._config)
 
@@ -282,10 +275,9 @@ def run_tasks(
 
 
 def _nvcc_beside(workers: Workers, config: NvccConfig) -> NvccBeside | None:
-    """Make it for the simulator; None on a GPU, where nvcc compiles in any case."""
-    if workers.host.name != "sim":
-        return None
-    return NvccBeside(find_nvcc() if config.enabled else None, workers, config)
+    """Make it for the simulator; None where there is no nvcc, where nobody wants to hear it, and on a GPU."""
+    nvcc = find_nvcc() if workers.host.name == "sim" and config.enabled else None
+    return NvccBeside(nvcc, workers, config) if nvcc else None
 
 
 @contextlib.contextmanager

@@ -73,7 +73,7 @@ def _nvcc_beside() -> MachineFinding:
     name, gain = "nvcc beside sim", "its errors, registers and spills of what is simulated"
     nvcc = find_nvcc()
     if nvcc is None:
-        remedy = f"install the CUDA toolkit, which needs no GPU, for {gain}"
+        remedy = f"pip install 'kernel-harness[nvcc]', or the CUDA toolkit; neither needs a GPU. It tells {gain}"
         return MachineFinding(name, "warning", "no nvcc: only a GPU will show what it refuses", remedy)
     trouble = _trouble_with(nvcc.path)
     if trouble:

@@ -6,7 +6,7 @@ import ast
 import dataclasses
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -17,7 +17,7 @@ from harness.model.record import SETTINGS
 from harness.plain_file import read_text
 from harness.python_text import parse
 from harness.suggest import did_you_mean
-from harness.workspace.constants import Amount, FormulaError, WorkFormulas, module_constants, with_constants
+from harness.workspace.constants import module_constants, with_constants
 from harness.workspace.source_hash import hash_folder, refuse_unfit
 from harness.workspace.yaml_file import read_yaml
 
@@ -80,8 +80,6 @@ class ProblemFile:
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
     where the operation has a meaning for them."""
-    work: WorkFormulas = field(default_factory=WorkFormulas)
-    """The work that a call can't do without, where counting tells it wrong; its speed of light."""
     cases: dict[str, Case | None] = field(default_factory=dict)
     """Settings of the problem besides 'full', the file as written."""
 
@@ -106,7 +104,6 @@ class Problem:
     independent_batch: bool
     cases: dict[str, Case]
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
-    work: WorkFormulas = field(default_factory=WorkFormulas)
     batch_statistics: bool = False
 
     @property
@@ -116,13 +113,6 @@ class Problem:
     def source_for(self, case: str) -> str:
         """Return problem.py with the case's constants in place."""
         return with_constants(self.source, self.cases[case].constants)
-
-    def declared_work(self, case: str, what: Amount) -> int | None:
-        """Return the work by problem.yaml's formula; None for what is left to be counted, such as in all cases with
-        init_inputs of their own. Raises: FormulaError, which load_problem() has seen first."""
-        if self.work == WorkFormulas() or self.cases[case].init_inputs is not None:
-            return None
-        return self.work.amount(what, self.source_for(case))
 
 
 def load_problem(folder: Path) -> Problem:
@@ -136,7 +126,7 @@ def load_problem(folder: Path) -> Problem:
     path = folder / "problem.yaml"
     written = read_yaml(ProblemFile, path) if path.exists() else ProblemFile()
     _check_cases(written, source, path)
-    problem = Problem(
+    return Problem(
         name=folder.name,
         folder=folder,
         source=source,
@@ -148,10 +138,7 @@ def load_problem(folder: Path) -> Problem:
         independent_batch=written.independent_batch,
         cases={FULL: Case(), **{name: case or Case() for name, case in written.cases.items() if name != FULL}},
         variants=tuple(dict.fromkeys(written.variants)),
-        work=written.work,
     )
-    _check_work(problem, path)
-    return problem
 
 
 def _read_source(path: Path) -> str:
@@ -183,16 +170,6 @@ def _check_cases(written: ProblemFile, source: str, path: Path) -> None:
     full = written.cases.get(FULL)
     if full not in (None, Case()):
         raise InvalidFile(f"{path}: cases.full: 'full' is the problem as written and takes no values")
-
-
-def _check_work(problem: Problem, path: Path) -> None:
-    for case in problem.cases:
-        for what in get_args(Amount):
-            try:
-                problem.declared_work(case, what)
-            except FormulaError as error:
-                where = "" if case == FULL else f" in case {case}"
-                raise InvalidFile(f"{path}: work.{what}{where}: {error}") from None
 
 
 def _tolerance(written: ProblemFile) -> Tolerance | None:

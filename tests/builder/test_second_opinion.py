@@ -1,4 +1,4 @@
-"""What nvcc's word makes of the simulator's, and the source's where there is no nvcc."""
+"""What nvcc's word makes of the simulator's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ KEY = "ab" * 16
 BUILD = ExtensionBuild("pool", KEY, False, 3.0, "/logs/pool.log")
 KERNEL = KernelResources("void k<float>(float*)", "sm_90", 40, 1024, 0, 0, 0, 540)
 SPILLS = KernelResources("heavy(float*)", "sm_90", 255, 0, 96, 128, 176, 540)
-HOST_CALL = 'cuda.cu:9: calling a __host__ function("f") from a __global__ function("k") is not allowed'
 
 
 def opinion(outcome: str, words: str = "", kernels: tuple[KernelResources, ...] = ()) -> dict[str, Opinion]:
@@ -33,8 +32,7 @@ def refused(verdict: Verdict, nvcc_knows: bool = True) -> BuildOutcome:
     return BuildOutcome((BUILD,), error, 2.5)
 
 
-def built(host_calls: str | None = None) -> BuildOutcome:
-    return BuildOutcome((BUILD,), None, 2.5, {}, {KEY: host_calls} if host_calls else {})
+BUILT = BuildOutcome((BUILD,), None, 2.5)
 
 
 ACCEPTED = opinion("accepted", kernels=(KERNEL,))
@@ -78,7 +76,7 @@ def test_error_in_cpp_sources_is_no_question_for_nvcc() -> None:
 
 def test_refusal_beside_a_simulation_is_the_verdict() -> None:
     simulated = passed(environment=sim_environment(), builds=(BUILD,))
-    evaluation = of_evaluation(simulated, built(), REFUSED)
+    evaluation = of_evaluation(simulated, BUILT, REFUSED)
     assert evaluation.verdict is Verdict.COMPILE_ERROR
     assert evaluation.failure is not None
     assert "nvcc 13.0.88" in evaluation.failure.reason
@@ -88,23 +86,23 @@ def test_refusal_beside_a_simulation_is_the_verdict() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.WRONG_VALUES, Verdict.MEMORY_ERROR, Verdict.UNSUPPORTED])
 def test_refusal_comes_before_what_the_simulator_found(verdict: Verdict) -> None:
     simulated = failed(verdict=verdict, environment=sim_environment(), builds=(BUILD,))
-    assert of_evaluation(simulated, built(), REFUSED).verdict is Verdict.COMPILE_ERROR
+    assert of_evaluation(simulated, BUILT, REFUSED).verdict is Verdict.COMPILE_ERROR
 
 
 def test_our_own_failure_is_not_made_the_solution_s() -> None:
     simulated = failed(verdict=Verdict.HARNESS_ERROR, environment=sim_environment(), builds=(BUILD,))
-    assert of_evaluation(simulated, built(), REFUSED).verdict is Verdict.HARNESS_ERROR
+    assert of_evaluation(simulated, BUILT, REFUSED).verdict is Verdict.HARNESS_ERROR
 
 
 def test_acceptance_adds_resources_and_changes_no_verdict() -> None:
-    evaluation = of_evaluation(passed(environment=sim_environment(), builds=(BUILD,)), built(), ACCEPTED)
+    evaluation = of_evaluation(passed(environment=sim_environment(), builds=(BUILD,)), BUILT, ACCEPTED)
     assert evaluation.verdict is Verdict.PASSED
     assert evaluation.builds[0].kernels == (KERNEL,)
     assert evaluation.remarks == ()
 
 
 def test_what_could_not_be_checked_is_remarked_on() -> None:
-    evaluation = of_evaluation(passed(environment=sim_environment(), builds=(BUILD,)), built(), UNCHECKED)
+    evaluation = of_evaluation(passed(environment=sim_environment(), builds=(BUILD,)), BUILT, UNCHECKED)
     assert evaluation.verdict is Verdict.PASSED
     (remark,) = evaluation.remarks
     assert remark.startswith("extension 'pool': nvcc 13.0.88 ")
@@ -113,21 +111,9 @@ def test_what_could_not_be_checked_is_remarked_on() -> None:
 
 def test_spilled_registers_are_remarked_on() -> None:
     simulated = passed(environment=sim_environment(), builds=(BUILD,))
-    evaluation = of_evaluation(simulated, built(), opinion("accepted", kernels=(SPILLS, KERNEL)))
+    evaluation = of_evaluation(simulated, BUILT, opinion("accepted", kernels=(SPILLS, KERNEL)))
     (remark,) = evaluation.remarks
     assert remark.startswith("heavy (sm_90): 255 registers, 96/128 B spilled")
-
-
-def test_host_call_in_the_source_is_a_compile_error_unless_nvcc_accepts_it() -> None:
-    assert of_build(built(HOST_CALL), {}).failed is not None
-    assert of_build(built(), {}).failed is None
-    simulated = passed(environment=sim_environment(), builds=(BUILD,))
-    assert of_evaluation(simulated, built(HOST_CALL), ACCEPTED).verdict is Verdict.PASSED
-    sure = of_evaluation(simulated, built(HOST_CALL), UNCHECKED)
-    assert sure.verdict is Verdict.COMPILE_ERROR
-    assert sure.failure is not None
-    assert sure.failure.reason.startswith("extension 'pool' ")
-    assert sure.failure.reason.endswith(f"nvcc: {HOST_CALL}")
 
 
 def test_time_of_what_was_kept_is_not_counted() -> None:

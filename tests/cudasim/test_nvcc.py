@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from harness.cudasim import cxx, nvcc
-from harness.cudasim.host_calls import host_calls_in
 from harness.cudasim.nvcc import CALL_SUFFIX, note_call
 from harness.sandbox.wire.layout import NVCC_CALL
 
@@ -82,25 +80,6 @@ def test_two_sources_of_one_build_are_two_calls(tmp_path: Path) -> None:
         Path(name).write_text("// nothing\n")
         note_call(["-c", name])
     assert len(list(tmp_path.glob(f"*{NVCC_CALL}"))) == 2
-
-
-def test_host_calls_are_noted_and_compilation_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    compiled = []
-
-    def run_compiler(invocation: nvcc.Invocation, *_: object, **__: object) -> subprocess.CompletedProcess[str]:
-        compiled.append(invocation.source)
-        return subprocess.CompletedProcess([], 0, "", "")
-
-    monkeypatch.setattr(nvcc, "_run_compiler", run_compiler)
-    source = tmp_path / "a.cu"
-    source.write_text("int f(int x) { return x; }\n__global__ void k(int* p) {\n  *p = f(1);\n}\n")
-    assert nvcc.main(["-c", str(source), "-o", str(tmp_path / "a.o")], tmp_path) == 0
-    assert host_calls_in(capsys.readouterr().err) == (
-        'a.cu:3: calling a __host__ function("f") from a __global__ function("k") is not allowed',
-    )
-    assert compiled == [source]
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def test_the_doctor_says_what_an_nvcc_would_be_good_for(monkeypatch: pytest.Monk
     found = diagnosis._nvcc_beside()
     assert found.state == "warning"
     assert found.detail.startswith("no nvcc")
-    assert "CUDA toolkit" in (found.remedy or "")
+    assert "kernel-harness[nvcc]" in (found.remedy or "")
 
 
 @pytest.mark.parametrize(("version", "this"), [((3, 9), "3.9"), ((3, 14), "3.14")])

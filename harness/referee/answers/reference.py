@@ -11,7 +11,7 @@ import threading
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 import torch
@@ -25,6 +25,9 @@ from harness.workspace.problem import Problem
 _GENERATORS = threading.RLock()
 """Random generators belong to the process: between the seeding and the last draw no other thread runs problem code."""
 
+
+_STATED = ("least_bytes", "least_operations")
+_BEYOND = 2**63
 
 PROBLEM_ERRORS = (Exception, SystemExit)
 """Errors that a problem's code raises. A sys.exit() in it is a mistake like any other and must not end the run."""
@@ -80,6 +83,8 @@ class Reference:
             encode_value(self.init_inputs)
         except NotPlain as error:
             raise InvalidProblem(f"get_init_inputs() of case '{case}' returns a {error}; plain values belong") from None
+        stated = {name: self._module.__dict__.get(name) for name in _STATED if override is None}
+        self._stated: dict[str, int | None] = {name: self._number(name, value) for name, value in stated.items()}
 
     @property
     def on_gpu(self) -> bool:
@@ -88,6 +93,18 @@ class Reference:
     def constant(self, name: str) -> Any:
         """Look up a name that problem.py defines."""
         return self._module.__dict__[name]
+
+    def stated(self, name: Literal["least_bytes", "least_operations"]) -> int | None:
+        """Return what problem.py states of a call's work by the case's constants; None where it is left to the count,
+        as in cases with init inputs of their own."""
+        return self._stated.get(name)
+
+    def _number(self, name: str, value: Any) -> int | None:
+        if value is None:
+            return None
+        if not isinstance(value, (int, float)) or not 0 <= value < _BEYOND:  # nor is NaN
+            raise InvalidProblem(f"{name} of case '{self._case}' is {value!r}; a number from 0 to 2^63 belongs here")
+        return math.ceil(value)
 
     def construct(self, seed: int, varies: bool = False) -> torch.nn.Module:
         """Make a Model as a worker makes its own: on the CPU under the seed, then moved.

@@ -19,7 +19,7 @@ from harness.referee.setting import Setting
 
 
 def work_of(setting: Setting) -> Work | None:
-    """Count a case's work; formulas in problem.yaml replace the counts.
+    """Count a case's work; `least_bytes` and `least_operations` in problem.py replace the counts.
 
     Bytes: inputs, parameters and buffers once each, however many views there are, and every output. Operations: two for
     each multiply-add of matrix products and convolutions; None where there are none. On a GPU they are counted in a
@@ -29,7 +29,7 @@ def work_of(setting: Setting) -> Work | None:
     try:
         inputs = _inputs(setting)
         written = setting.spec.nbytes
-        nbytes = setting.problem.declared_work(setting.case, "bytes") or _read_bytes(setting, inputs) + written
+        nbytes = setting.reference.stated("least_bytes") or _read_bytes(setting, inputs) + written
         operations = _operations(setting, inputs)
         if not nbytes:
             return None
@@ -75,10 +75,8 @@ def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
 
 
 def _operations(setting: Setting, inputs: Sequence[Any]) -> Operations:
-    declared = setting.problem.declared_work(setting.case, "operations")
-    if declared is not None:
-        return Operations(declared)
-    return _count(setting, inputs)
+    stated = setting.reference.stated("least_operations")
+    return _count(setting, inputs) if stated is None else Operations(stated)
 
 
 def _inputs(setting: Setting) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ import torch
 from torch.utils.flop_counter import flop_registry
 
 from harness.model.evaluation import Work
+from harness.referee.answers.reference import InvalidProblem
 from harness.referee.ceilings import work as work_module
 from harness.referee.ceilings.work import NO_OPERATIONS, is_computed_in, operations_of_run, work_of
-from harness.referee.setting import Setting
-from tests.referee.answers.test_reference import setting
+from harness.referee.setting import Setting, prepare_setting
+from harness.workspace.problem import Case
+from tests.referee.answers.test_reference import TAIL, problem, setting
 
 CONV = (
     "rows = 2\n\ndef get_inputs():\n    return [torch.rand(rows, 3, 8, 8)]\n\ndef get_init_inputs():\n    return []\n"
@@ -111,19 +114,31 @@ def test_without_memory_to_count_in_there_is_no_count(tmp_path: Path, monkeypatc
     assert work_of(made) is None
 
 
-FORMULAS = "work: {bytes: 4 * rows * columns, operations: 2 * rows * columns}\n"
+def test_what_problem_py_states_replaces_the_count_and_follows_the_case(tmp_path: Path) -> None:
+    stated = TAIL + "least_bytes = 4 * rows * columns\nleast_operations = 2e0 * rows * columns\n"
+    made = problem(tmp_path, "return x @ x.t()", stated)
+    full, small = (prepare_setting(made, case, 42, "cpu") for case in ("full", "small"))
+    assert work_of(full) == Work(96, 48, 96)  # of 144 bytes of output no more are written than move
+    assert work_of(small) == Work(48, 24, 36)
 
 
-def test_formulas_of_problem_yaml_replace_the_count(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return x @ x.t()", yaml=FORMULAS)
-    assert work_of(made) == Work(96, 48, 96)  # of 144 bytes of output no more are written than move
-
-
-def test_one_formula_leaves_the_other_to_the_count(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return x @ x.t()", yaml="work: {bytes: 1000}\n")
+def test_one_statement_leaves_the_other_to_the_count(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ x.t()", TAIL + "least_bytes = 1000\n")
     assert work_of(made) == Work(1000, 2 * 6 * 6 * 4, 4 * 36, convolutions=0)
 
 
-def test_operations_may_be_declared_to_be_none(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return x @ x.t()", yaml="work: {operations: 0}\n")
+def test_operations_may_be_stated_to_be_none(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ x.t()", TAIL + "least_operations = 0\n")
     assert work_of(made) == Work(4 * (24 + 36), None, 4 * 36)
+
+
+def test_a_case_with_init_inputs_of_its_own_is_counted(tmp_path: Path) -> None:
+    written = problem(tmp_path, "return x + 1", TAIL + "least_bytes = 1000\n")
+    made = dataclasses.replace(written, cases={"odd": Case({}, (3,))})
+    assert work_of(prepare_setting(made, "odd", 42, "cpu")) == Work(2 * 4 * 24, None, 4 * 24)
+
+
+@pytest.mark.parametrize("value", ["-1", "2**63", "float('nan')", "'4 * rows'", "[4]"])
+def test_what_is_no_amount_makes_the_problem_invalid(tmp_path: Path, value: str) -> None:
+    with pytest.raises(InvalidProblem, match="least_bytes"):
+        setting(tmp_path, "return x", TAIL + f"least_bytes = {value}\n")
