@@ -101,7 +101,7 @@ class StartedWorker:
             folder=folder,
             for_build=launch.for_build,
             builds_texts=launch.builds_texts,
-            own_mounts=launch.for_build or launch.kind.backend != "cuda",  # CUDA's own files there are all processes'
+            is_apart=launch.for_build or launch.kind.backend != "cuda",  # CUDA's files in /dev/shm are all processes'
         )
         ours, theirs = socket.socketpair()
         printed, printing = os.pipe()

@@ -183,7 +183,7 @@ def _try_confinement() -> dict[str, Any] | str:
     """Return what the child says, or how it failed."""
     folder = make_folder()
     home = os.path.expanduser("~")
-    sandbox = Sandbox(str(folder), (), home, os.getpid(), own_mounts=True)
+    sandbox = Sandbox(str(folder), (), home, os.getpid(), is_apart=True)
     server = replace(sandbox, folder=tempfile.gettempdir())
     try:
         with open(os.devnull, "rb") as nothing:

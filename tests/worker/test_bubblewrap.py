@@ -78,7 +78,7 @@ def run(workspace: Path, path: str, has_user: bool = True) -> dict[str, Any]:
     """What a child finds that has the programs of `path`, and no Landlock."""
     folder = make_folder()
     hidden, home = (str(workspace / "solutions"),), str(workspace / "home")
-    sandbox = Sandbox(str(folder), hidden, home, os.getpid(), own_mounts=True)
+    sandbox = Sandbox(str(folder), hidden, home, os.getpid(), is_apart=True)
     server = replace(sandbox, folder=str(folder.parent))
     own = scratch_folder(folder) / "work"
     command = [sys.executable, "-c", CHILD, sandbox.to_argument(), server.to_argument(), str(own), hidden[0]]

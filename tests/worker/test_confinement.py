@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,10 +62,16 @@ class Child:
         self.active: tuple[str, ...] = ()
 
     def run(
-        self, code: str, lacks: Sequence[str] = (), for_build: bool = False, builds_texts: bool = False
+        self,
+        code: str,
+        lacks: Sequence[str] = (),
+        for_build: bool = False,
+        builds_texts: bool = False,
+        is_apart: bool = False,
     ) -> dict[str, Any]:
         hidden = (str(self.workspace / "solutions"), "/tmp")
-        sandbox = Sandbox(str(self.folder), hidden, str(self.workspace / "home"), os.getpid(), for_build, builds_texts)
+        home = str(self.workspace / "home")
+        sandbox = Sandbox(str(self.folder), hidden, home, os.getpid(), for_build, builds_texts, is_apart)
         ours, theirs = os.pipe()
         text = TRY + code + "\nprint(json.dumps([confined.active, found]))\n"
         with os.fdopen(ours), os.fdopen(theirs):
@@ -217,6 +224,26 @@ found["pair"] = attempt(lambda: [end.close() for end in socket.socketpair()])
     child.require("no network")
     refused = dict.fromkeys(("AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET"), "PermissionError")
     assert found == {**refused, "pair": "[None, None]"}
+
+
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_who_is_apart_reaches_no_abstract_socket_but_its_own(child: Child, is_apart: bool) -> None:
+    name = f"\0harness-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as outside:
+        outside.bind(name)
+        outside.listen()
+        found = child.run(
+            f"""
+own = socket.socket(socket.AF_UNIX)
+own.bind({name + "-own"!r})
+own.listen()
+for name in ({name!r}, {name + "-own"!r}):
+    found[name[-3:]] = attempt(lambda: socket.socket(socket.AF_UNIX).connect(name))
+""",
+            is_apart=is_apart,
+        )
+    child.require("scoped signals")
+    assert found == {name[-3:]: "PermissionError" if is_apart else "None", "own": "None"}
 
 
 @pytest.mark.parametrize("number", ["0", "signal.SIGSTOP", "signal.SIGKILL"])

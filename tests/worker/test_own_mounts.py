@@ -109,7 +109,7 @@ class Run:
             for path in (folder, *folder.rglob("*"), place, file):
                 os.chown(path, person.user, person.user)
         before = os.stat(file)
-        sandbox = Sandbox(str(folder), (), "/nowhere", os.getpid(), own_mounts=True)
+        sandbox = Sandbox(str(folder), (), "/nowhere", os.getpid(), is_apart=True)
         with subprocess.Popen(["sleep", "1000"], **as_user) as other:
             try:
                 done = subprocess.run(

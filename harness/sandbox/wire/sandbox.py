@@ -16,7 +16,8 @@ class Sandbox:
     workers have theirs. Of the `hidden` folders a worker may read nothing but what a Python environment or a compiler
     needs, and likewise of entries of `home`, the user's, that begin with a dot. `referee` is the process that it works
     for. A worker `for_build` gets no GPU; one that `builds_texts` gets no file that another worker could have written,
-    either. One with `own_mounts` has a /dev/shm of its own.
+    either. One that `is_apart`, for nothing of CUDA's ties it to others, has a /dev/shm of its own, and no abstract
+    Unix sockets but its own.
     """
 
     folder: str
@@ -25,7 +26,7 @@ class Sandbox:
     referee: int
     for_build: bool = False
     builds_texts: bool = False
-    own_mounts: bool = False
+    is_apart: bool = False
 
     def to_argument(self) -> str:
         return json.dumps(asdict(self))

@@ -86,7 +86,7 @@ def confine(
         return result
 
     needed = needed_places()
-    if sandbox.own_mounts:
+    if sandbox.is_apart:
         try_out(OWN_MOUNTS, lambda: enter_own_mounts(sandbox.path, needed))
     owned = (SHARED_MEMORY,) if OWN_MOUNTS in active else ()
     try_out(OWN_USER, lambda: become_own_user(sandbox.path, needed, not sandbox.for_build, owned))
@@ -100,7 +100,9 @@ def confine(
     elif bubblewrap is not None:
         missing.append(Missing(READ_ONLY_FILES, str(bubblewrap), bubblewrap.remedy))
     else:
-        abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(sandbox, needed, has_own_user)))
+        abi = try_out(
+            READ_ONLY_FILES, lambda: landlock.restrict(_allowed(sandbox, needed, has_own_user), sandbox.is_apart)
+        )
     _note_scope(abi if isinstance(abi, int) else 0, active, missing)
     limit_resources(has_own_user)
     can_change = not has_own_user and (OWN_MOUNTS not in active or os.geteuid() == 0)
@@ -120,7 +122,7 @@ def confine_thread(sandbox: Sandbox) -> tuple[str, ...]:
     """
     active = []
     with contextlib.suppress(Unavailable):
-        landlock.restrict(_allowed(sandbox, needed_places(), has_own_user=False))
+        landlock.restrict(_allowed(sandbox, needed_places(), has_own_user=False), False)
         active.append(READ_ONLY_FILES)
     with contextlib.suppress(Unavailable):
         filter_calls({sandbox.referee})

@@ -29,7 +29,7 @@ _ALL_SINCE_5 = (1 << 16) - 1
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 """The only rights that a rule may name for what is no folder."""
 _BIND_AND_CONNECT_TCP = 0b11
-_SIGNALS = 0b10
+_ABSTRACT_SOCKETS, _SIGNALS = 0b01, 0b10
 
 READ = _READ_FILE | _READ_DIR | _EXECUTE
 USE = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
@@ -38,12 +38,13 @@ LIST = _READ_DIR
 OWN = _ALL_SINCE_5
 
 
-def restrict(allowed: Iterable[tuple[Path, int]]) -> int:
+def restrict(allowed: Iterable[tuple[Path, int]], scopes_sockets: bool) -> int:
     """Allow these rights and no others below these paths; TCP too is denied (ABI 4) and signals reach only processes
-    that are restricted alike (ABI 6). The ABI's version. Raises: Unavailable."""
+    that are restricted alike (ABI 6), as do abstract Unix sockets if they are to. The ABI's version. Raises:
+    Unavailable."""
     abi = version()
     handled = _ALL_BY_ABI.get(abi, _ALL_SINCE_5)
-    ruleset = _create_ruleset(abi, handled)
+    ruleset = _create_ruleset(abi, handled, _SIGNALS | (_ABSTRACT_SOCKETS if scopes_sockets else 0))
     try:
         for path, rights in allowed:
             with contextlib.suppress(FileNotFoundError, PermissionError):  # then it can't be used in any case
@@ -68,12 +69,12 @@ def version() -> int:
     return abi
 
 
-def _create_ruleset(abi: int, handled: int) -> int:
+def _create_ruleset(abi: int, handled: int, scoped: int) -> int:
     attributes = struct.pack("<Q", handled)
     if abi >= 4:
         attributes += struct.pack("<Q", _BIND_AND_CONNECT_TCP)
     if abi >= 6:
-        attributes += struct.pack("<Q", _SIGNALS)
+        attributes += struct.pack("<Q", scoped)
     return syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0))
 
 
