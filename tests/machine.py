@@ -5,9 +5,16 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+ITS_PACKAGES = {"PYTHONPATH": os.pathsep.join((str(ROOT), sysconfig.get_paths()["purelib"]))}
+"""A variable with which another Python of this version finds what this one has."""
+USER = 54321
+"""An ordinary user, for those who are root."""
 ANSWERS = ROOT.parent / "shared" / "answers"
 
 
@@ -50,3 +57,17 @@ def why_no_sim() -> str | None:
 def why_nothing_heavy() -> str | None:
     """The reason for skipping tests that take long, and whose like is tested by quicker ones."""
     return None if os.environ.get("HARNESS_CORPUS") == "all" else "takes long: HARNESS_CORPUS=all"
+
+
+def python_of_others() -> str | None:
+    """Return a Python that USER may run, if there is one: a virtual environment's may lie in root's home."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
+        command = [python, "-c", "import pydantic, harness"]
+        try:
+            done = subprocess.run(command, user=USER, env={**os.environ, **ITS_PACKAGES}, cwd="/", capture_output=True)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return python
+    return None

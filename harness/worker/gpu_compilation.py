@@ -15,11 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from harness.sandbox.wire.layout import files_folder, scratch_folder
 from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
 from harness.worker.cubin import constant_bytes
+from harness.worker.refusals import is_final
 from harness.worker.slim_build import HEADERS, needs_full_headers, write_headers
 
 ABSENT = Path(__file__).parent / "absent_headers"
@@ -43,16 +42,6 @@ _DROPPED = {
 }
 _NAMED = re.compile(r"\b(?:sm|compute|lto)_(\d{2,3}[af]?)\b")
 _MADE = re.compile(r"\bcode=.*")
-
-_ERROR = re.compile(r"^[^\s:(][^:(]*(?:\(\d+\)|:\d+(?::\d+)?): (?:fatal )?error\b[^:]*: (?P<message>.*)$", re.MULTILINE)
-# Of the language alone, or of classes, to which no other header adds a member or a conversion.
-_OF_LANGUAGE = re.compile(
-    r"calling a __host__ function|extended-lambda|^expected an? |^identifier .* in device code$"
-    r"|^no suitable (conversion function|constructor)|^(class|struct) .* has no member"
-    r"|^(argument|a value) of type .*(incompatible|cannot be)|has already been declared|^expression must (have|be)"
-)
-_OF_ASSEMBLER = re.compile(r"^ptxas\b.*\b(error|fatal)\b", re.MULTILINE)
-_UNDEFINED = re.compile(r'^identifier "(?P<name>\w+)" is undefined$')
 
 
 def compile_for_gpu(request: CompileForGpu, folder: Path) -> CompiledForGpu:
@@ -130,7 +119,7 @@ class _GpuCompilation:
         all."""
         is_slim = not needs_full_headers(self._call.text)
         run = self._run_with(self._slim_headers() if is_slim else [])
-        if is_slim and run.exit_code and not run.refuses_command and not _is_of_source(run.output):
+        if is_slim and run.exit_code and not run.refuses_command and not is_final(run.output, HEADERS):
             first_s = run.seconds
             run = self._run_with([])
             return replace(run, seconds=first_s + run.seconds)
@@ -176,27 +165,6 @@ class _GpuCompilation:
             return None
         said = tried.stderr.decode(errors="replace")[:_SHOWN_BYTES]
         return said if tried.returncode and "nvcc fatal" in said else None
-
-
-def _is_of_source(output: str) -> bool:
-    """Say whether every error would be one with torch's full headers, too."""
-    if _OF_ASSEMBLER.search(output):
-        return True
-    messages = [match["message"] for match in _ERROR.finditer(output)]
-    return bool(messages) and all(_OF_LANGUAGE.search(one) or _is_unknown_to_torch(one) for one in messages)
-
-
-def _is_unknown_to_torch(message: str) -> bool:
-    """Say whether the message is about a name that stands nowhere in torch's headers."""
-    match = _UNDEFINED.match(message)
-    if match is None:
-        return False
-    headers = Path(torch.__file__).parent / "include"
-    try:
-        found = subprocess.run(["grep", "-rqwF", match["name"], str(headers)], timeout=_DRY_RUN_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return found.returncode == 1
 
 
 def _ends_of(log: Path) -> str:

@@ -7,7 +7,6 @@ import inspect
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,8 +15,8 @@ from typing import Any
 from torch.utils import cpp_extension
 
 from harness.sandbox.wire.layout import MANIFEST, NVCC_CALL, own_extensions, own_log, text_place
+from harness.worker.refusals import is_final
 from harness.worker.slim_build import HEADERS, side_by_side_nvcc, slim_arguments
-from harness.worker.undeclared import names_unknown_to_all_headers
 
 WORDS_CHARS = 2000
 """The most characters that are kept of torch's words on a build that failed."""
@@ -35,12 +34,14 @@ def build(
     slim = slim_arguments(call, _emptied(slim_staging)) if tries_slim else None
     try:
         if slim is not None:
-            # Whatever goes wrong here: the full build decides, and its words are the ones that are shown, ...
+            # Whatever goes wrong here: the full build decides, and its words are the ones that are shown.
             try:
                 with side_by_side_nvcc():
                     return _build_in(slim_staging, folder, original, slim, log)
             except Exception:
-                if _is_surely_refused(log):  # ... but for what takes a minute to come to the same.
+                if is_final(
+                    log.read_text(errors="replace"), HEADERS
+                ):  # ... but for what takes a minute to come to the same.
                     raise
             _forget_version(str(slim["name"]))
             log.replace(log.with_suffix(".slim"))
@@ -54,14 +55,6 @@ def build(
             _gather_calls(built, own_extensions(worker) / text_place("calls", key))
         shutil.rmtree(slim_staging, ignore_errors=True)
         shutil.rmtree(staging, ignore_errors=True)
-
-
-def _is_surely_refused(log: Path) -> bool:
-    """Say whether a slim build's log shows that the text compiles with no headers."""
-    try:
-        return bool(names_unknown_to_all_headers(log.read_text(errors="replace"), HEADERS))
-    except (OSError, subprocess.SubprocessError):
-        return False
 
 
 def _build_in(

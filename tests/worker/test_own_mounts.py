@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,8 @@ from harness.sandbox.wire.layout import SHARED_MEMORY, own_shared_memory, scratc
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement.linux import Unavailable
 from harness.worker.confinement.own_mounts import enter_own_mounts
-from tests.machine import ROOT
+from tests.machine import ITS_PACKAGES, USER, python_of_others
 
-USER = 54321
 CHILD = """
 import json, os, shutil, subprocess, sys
 from pathlib import Path
@@ -72,29 +70,12 @@ class Person:
     user: int | None
 
 
-def _may_run(python: str) -> bool:
-    try:
-        code = "import pydantic, harness"
-        done = subprocess.run([python, "-c", code], user=USER, env=_environment(), cwd="/", capture_output=True)
-    except OSError:
-        return False
-    return done.returncode == 0
-
-
-def _environment() -> dict[str, str]:
-    paths = (str(ROOT), sysconfig.get_paths()["purelib"])
-    return {**scrubbed(os.environ, ()), "PYTHONPATH": os.pathsep.join(paths)}
-
-
 @pytest.fixture(scope="module")
 def ordinary() -> Person:
     if os.geteuid() != 0:
         return Person(sys.executable, None)
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    for python in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
-        if _may_run(python):
-            return Person(python, USER)
-    pytest.skip("no other user may run this Python")
+    python = python_of_others()
+    return Person(python, USER) if python else pytest.skip("no other user may run this Python")
 
 
 class Run:
@@ -115,7 +96,7 @@ class Run:
                 done = subprocess.run(
                     [person.python, "-c", CHILD, sandbox.to_argument(), str(file), str(other.pid), *lacks],
                     capture_output=True,
-                    env={**_environment(), **of_own_folder(folder, "ab")},
+                    env={**scrubbed(os.environ, ()), **ITS_PACKAGES, **of_own_folder(folder, "ab")},
                     cwd=scratch_folder(folder) / "work",
                     timeout=60,
                     check=False,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.worker.undeclared import names_unknown_to_all_headers
+from harness.worker.refusals import is_final, names_unknown_to_all_headers
 
 OURS = Path("/ours/headers")
 
@@ -47,3 +47,23 @@ def test_a_name_that_some_header_has_may_yet_be_declared(name: str, whose: str) 
 )
 def test_other_errors_say_nothing(said: str) -> None:
     assert names_unknown_to_all_headers(said, OURS) == set()
+
+
+UNKNOWN_HERE = 'cuda.cu(4): error: identifier "kReflect" is undefined'
+"""torch has a word for it."""
+SYNTAX = 'cuda.cu(3): error: expected a ";"'
+
+
+@pytest.mark.parametrize(
+    ("said", "is_last_word"),
+    [
+        ([SYNTAX], True),
+        ([UNKNOWN_HERE], False),
+        ([UNKNOWN_HERE, SYNTAX], False),  # which may follow from it
+        ([UNKNOWN_HERE, 'cuda.cu(9): error: identifier "my_own_name" is undefined'], True),
+        (["ptxas /tmp/a.ptx, line 4; error   : Arguments mismatch for instruction 'mad'"], True),
+        (["ninja: build stopped: subcommand failed."], False),
+    ],
+)
+def test_what_follows_from_other_errors_is_not_final(said: list[str], is_last_word: bool) -> None:
+    assert is_final("\n".join(said), OURS) is is_last_word

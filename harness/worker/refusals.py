@@ -1,4 +1,4 @@
-"""Names that a compiler doesn't know and no header does: with them a text compiles under no headers at all."""
+"""What shows that a text compiles under no headers at all, so that there is no need to try more of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from pathlib import Path
 import torch
 from torch.utils import cpp_extension
 
+_ERROR = re.compile(r"^[^\s:(][^:(]*(?:\(\d+\)|:\d+(?::\d+)?): (?:fatal )?error\b[^:]*: (?P<message>.*)$", re.MULTILINE)
+_OF_LANGUAGE = re.compile(
+    r"calling a __host__ function|extended-lambda|^expected an? |^identifier .* in device code$"
+    r"|^no suitable (conversion function|constructor)|^(class|struct) .* has no member"
+    r"|^(argument|a value) of type .*(incompatible|cannot be)|has already been declared|^expression must (have|be)"
+)
+"""The errors of nvcc that are of the language alone, or of classes, to which no other header adds a member or a
+conversion."""
+_OF_ASSEMBLER = re.compile(r"^ptxas\b.*\b(error|fatal)\b", re.MULTILINE)
 _UNKNOWN = re.compile(
     r"error: (?:identifier \"(\w+)\" is undefined"
     r"|(?:namespace|class|struct|union) \".*\" has no (?:actual )?member \"(\w+)\""
@@ -20,6 +29,18 @@ _UNKNOWN = re.compile(
 )
 """The errors of nvcc and g++ that name what isn't declared."""
 _ASKED_S = 20
+
+
+def is_final(log: str, ours: Path) -> bool:
+    """Say whether a log of errors shows that no other headers would help: an error of the assembler, a name that no
+    header has, or none but errors of the language. `ours` are headers of our own, whose lines name nothing."""
+    messages = [match["message"] for match in _ERROR.finditer(log)]
+    if _OF_ASSEMBLER.search(log) or (messages and all(map(_OF_LANGUAGE.search, messages))):
+        return True
+    try:
+        return bool(names_unknown_to_all_headers(log, ours))
+    except (OSError, subprocess.SubprocessError):
+        return False
 
 
 def names_unknown_to_all_headers(log: str, ours: Path) -> set[str]:
