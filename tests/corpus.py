@@ -166,7 +166,7 @@ class Corpus:
     def _of_config(
         self, backend: CorpusBackend, config: str, cases: Sequence[Case]
     ) -> Generator[Evaluation, None, None]:
-        tasks, settings = [self._task(backend, case) for case in cases], self._workspace.config(config)
+        tasks, settings = [task_of(self._workspace, backend, case) for case in cases], self._workspace.config(config)
         with open_session(backend, self._workspace.root, self._results, settings, None, lambda what: None) as session:
             first, others = _by_extension(backend, tasks)
             yield from self._taken(backend, session, first)
@@ -185,10 +185,12 @@ class Corpus:
                 self._observe(evaluation)
                 yield evaluation
 
-    def _task(self, backend: CorpusBackend, case: Case) -> Task:
-        problem = self._workspace.problem(case.problem)
-        (solution,) = self._workspace.solutions(case.problem, [case.solution])
-        return Task(problem, solution, case.cases or _cases_of(problem, backend))
+
+def task_of(workspace: Workspace, backend: CorpusBackend, case: Case) -> Task:
+    """The task that a case of a workspace stands for."""
+    problem = workspace.problem(case.problem)
+    (solution,) = workspace.solutions(case.problem, [case.solution])
+    return Task(problem, solution, case.cases or _cases_of(problem, backend))
 
 
 def _extension(task: Task) -> str | None:
