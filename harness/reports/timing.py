@@ -12,7 +12,7 @@ from harness.model.evaluation import Evaluation
 from harness.model.spread import spread
 from harness.model.statistics import Interval, SpeedVerdict, median, median_interval
 from harness.model.timing import PeakMemory, Timing, fastest_baseline
-from harness.reports.baselines import over_fastest, remarks_on_baselines
+from harness.reports.baselines import remarks_on_baselines
 from harness.reports.blocks import Block, Column, Line, Span, Table, number
 from harness.reports.numbers import format_ms, format_speedup
 
@@ -62,7 +62,7 @@ def timing_blocks(evaluation: Evaluation) -> list[Block]:
     blocks: list[Block] = [_times(rows), Line(""), _ratios(timing, rows), Line(""), *_circumstances(timing)]
     if evaluation.missed_precision:
         blocks.append(Line(evaluation.missed_precision, "faint"))
-    if over := over_fastest(evaluation):
+    if over := fastest_baseline(timing):
         blocks.append(Line(f"over the fastest baseline, {over.baseline}: {format_speedup(over.speedup)}"))
         blocks += [Line(f"not told apart from it: {', '.join(over.ties)}", "faint")] if over.ties else []
     return blocks + remarks_on_baselines([evaluation])

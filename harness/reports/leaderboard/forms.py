@@ -13,8 +13,9 @@ from typing import Any
 from harness.errors import UsageError
 from harness.model.record import as_json
 from harness.model.statistics import Interval
+from harness.model.timing import OverBaseline
 from harness.reports import markdown
-from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of, over_table
+from harness.reports.baselines import over_fastest, over_like, over_table
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, Words, number, table_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate, title_of
@@ -124,8 +125,8 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         **{name: entry[name] for name in _OF_ENTRY},
         "speedup": _interval_json(standing.speedup),
         "control": _interval_json(standing.control),
-        "fastest_baseline": _over_json(over_fastest_of(standing.entry)),
-        "like_baseline": _over_json(over_like_of(standing.entry)),
+        "fastest_baseline": _over_json(over_fastest(standing.entry)),
+        "like_baseline": _over_json(over_like(standing.entry)),
         "share_of_light": standing.entry.share_of_light,
         "is_older_source": standing.is_older_source,
         "evaluations": standing.evaluations,
@@ -195,10 +196,10 @@ def _ranking(standings: Sequence[Standing], baseline: str) -> Iterator[Block]:
     if light:
         yield Line(light, "faint")
     for title, head, over in (
-        ("over the fastest of several baselines:", "fastest baseline", over_fastest_of),
-        ("over the reference in the same precision:", "in its precision", over_like_of),
+        ("over the fastest of several baselines:", "fastest baseline", over_fastest),
+        ("over the reference in the same precision:", "in its precision", over_like),
     ):
-        if found := [one for entry in entries if (one := over(entry))]:
+        if found := [(entry.solution, one) for entry in entries if (one := over(entry))]:
             yield Line(title, "faint")
             yield over_table(found, head)
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from harness.model.evaluation import Evaluation
 from harness.model.spread import quartiles
 from harness.model.statistics import Interval
-from harness.reports.baselines import over_like_of
+from harness.reports.baselines import over_like
 from harness.reports.blocks import Section
 from harness.reports.evaluation import again, findings, record, surroundings
 from harness.reports.leaderboard.board import Standing
@@ -93,7 +93,7 @@ class RowView:
     @property
     def like(self) -> str:
         """'1.19× over eager-float32': beside the reference in the solution's own precision, where that was measured."""
-        over = over_like_of(self.entry)
+        over = over_like(self.entry)
         return f"{format_speedup(over.speedup).partition(' ')[0]} over {over.baseline}" if over and over.speedup else ""
 
     @property
