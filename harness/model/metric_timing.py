@@ -12,7 +12,6 @@ from pydantic.dataclasses import dataclass
 
 from harness.model.arms import ArmName, Baseline, Metric
 from harness.model.record import RECORD
-from harness.model.spread import Spread, spread
 from harness.model.statistics import (
     Interval,
     SpeedVerdict,
@@ -180,10 +179,6 @@ class MetricTiming:
         for turn in self.turns:
             found[turn.arm].setdefault(turn.block, []).extend(turn.call_ns)
         return {arm: [blocks[number] for number in sorted(blocks)] for arm, blocks in found.items()}
-
-    def spread(self, arm: ArmName) -> Spread:
-        """Return the spread of all calls, in ns."""
-        return spread(self.calls_ns(arm))
 
     def time_ns(self, arm: ArmName) -> float:
         """Return the time that a call takes: the median of the blocks' values."""
