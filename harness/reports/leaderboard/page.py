@@ -28,8 +28,8 @@ from harness.reports.leaderboard.authors import PASS_AT, AuthorTotal, authors
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.problem_page import ProblemView
 from harness.reports.leaderboard.rules import title_of
-from harness.reports.leaderboard.solution_page import RowView, SolutionView
-from harness.reports.leaderboard.words import ClassTotal, left_out_note, rules, totals, verdict_counts
+from harness.reports.leaderboard.solution_page import SolutionView
+from harness.reports.leaderboard.words import ClassTotal, RowView, left_out_note, rules, totals, verdict_counts
 from harness.reports.numbers import format_speedup
 from harness.reports.pictures.drawing import page_svg, stylesheet
 from harness.reports.pictures.speedups import (
@@ -218,14 +218,14 @@ def _more(rows: Sequence[tuple[ProblemView, RowView]], has_light: bool, has_own:
     numbers: dict[str, int] = {}
     made = []
     for problem, one in rows:
-        row, entry = one.row, one.entry
+        entry = one.entry
         cells: list[object] = [
-            [row.rank, one.standing.rank],
-            [row.speedup, one.speedup and one.speedup.estimate],
-            [row.time, one.speedup and entry.solution_ns],
-            [row.baseline_time, one.speedup and entry.baseline_ns],
+            [one.rank, one.standing.rank],
+            [format_speedup(one.speedup), one.speedup and one.speedup.estimate],
+            [one.time, one.speedup and entry.solution_ns],
+            [one.baseline_time, one.speedup and entry.baseline_ns],
             *([[one.light, one.share]] if has_light else []),
-            *([[row.own, entry.own_share]] if has_own else []),
+            *([[one.own, entry.own_share]] if has_own else []),
         ]
         words = (one.kind, one.precision, entry.author or "", entry.solution, entry.problem, problem.anchor)
         about = (one.anchor, entry.verdict.value, entry.started_at[:10], one.standing.why_unranked or "")

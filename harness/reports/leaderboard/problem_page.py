@@ -13,8 +13,8 @@ from markupsafe import Markup
 from harness.model.evaluation import Work
 from harness.reports.baselines import speedup_of
 from harness.reports.leaderboard.board import ProblemBoard
-from harness.reports.leaderboard.solution_page import RowView, SolutionView
-from harness.reports.leaderboard.words import problem_note
+from harness.reports.leaderboard.solution_page import SolutionView
+from harness.reports.leaderboard.words import RowView, problem_note
 from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words, work_words
 from harness.reports.pictures.axes import Scale
 from harness.reports.pictures.drawing import page_svg

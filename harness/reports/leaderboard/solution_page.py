@@ -11,20 +11,15 @@ from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation
 from harness.model.spread import quartiles
-from harness.model.statistics import Interval
-from harness.reports.baselines import over_like
 from harness.reports.blocks import Section
 from harness.reports.evaluation import again, findings, record, surroundings
-from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.highlight import coloured
-from harness.reports.leaderboard.rules import title_of
-from harness.reports.leaderboard.words import StandingRow, row_of
-from harness.reports.numbers import format_error, format_ms, format_share, format_speedup
+from harness.reports.leaderboard.words import RowView
+from harness.reports.numbers import format_error, format_ms
 from harness.reports.pictures.calls import ArmSamples, samples_of
 from harness.reports.pictures.drawing import Picture, page_svg
 from harness.reports.pictures.samples import histogram
 from harness.reports.untrusted import harmless, shortened
-from harness.store.entry import Entry
 
 _LONGEST_EXPLANATION = 8_000
 
@@ -46,89 +41,6 @@ class ArmView:
     low: str
     high: str
     picture: Markup
-
-
-@dataclass(frozen=True)
-class RowView:
-    """A solution's cells in the tables. `anchor` is empty where the page has no more of it."""
-
-    standing: Standing
-    anchor: str = ""
-
-    @property
-    def entry(self) -> Entry:
-        return self.standing.entry
-
-    @cached_property
-    def row(self) -> StandingRow:
-        return row_of(self.standing)
-
-    @property
-    def kind(self) -> str:
-        """ranked, passed, failed, unjudged, or apart where it isn't compared here: decides colour and filter."""
-        if self.standing.rank is not None:
-            return "ranked"
-        if not self.standing.is_comparable:
-            return "apart"
-        verdict = self.entry.verdict
-        return "passed" if verdict.passed else "failed" if verdict.blames_solution else "unjudged"
-
-    @property
-    def precision(self) -> str:
-        return title_of(self.standing.precision_class)
-
-    @property
-    def speedup(self) -> Interval | None:
-        """The headline; None for what can't be compared."""
-        return self.standing.speedup if self.standing.is_comparable else None
-
-    @property
-    def estimate(self) -> str:
-        return self.row.speedup.partition(" ")[0]
-
-    @property
-    def bounds(self) -> str:
-        return self.row.speedup.partition(" ")[2]
-
-    @property
-    def like(self) -> str:
-        """'1.19× over eager-float32': beside the reference in the solution's own precision, where that was measured."""
-        over = over_like(self.entry)
-        return f"{format_speedup(over.speedup).partition(' ')[0]} over {over.baseline}" if over and over.speedup else ""
-
-    @property
-    def light(self) -> str:
-        return format_share(self.share)
-
-    @property
-    def share(self) -> float | None:
-        """The share of the speed of light."""
-        return self.entry.share_of_light if self.speedup else None
-
-    @property
-    def error(self) -> str:
-        return "—"
-
-    @property
-    def worst(self) -> str:
-        return ""
-
-    @property
-    def short(self) -> str:
-        """The text of a small cell."""
-        if self.kind == "ranked":
-            return self.estimate
-        return "simulated" if self.entry.verdict.passed and self.entry.backend == "sim" else self.entry.verdict.value
-
-    @property
-    def tint(self) -> str:
-        """The class of that cell: how far from 1× it is."""
-        if self.kind != "ranked" or self.speedup is None:
-            return self.kind
-        if self.speedup.low <= 1 <= self.speedup.high:
-            return "level"
-        size = max(self.speedup.estimate, 1 / self.speedup.estimate)
-        return ("up" if self.speedup.estimate > 1 else "down") + ("2" if size >= 2 else "1")
 
 
 @dataclass(frozen=True)
