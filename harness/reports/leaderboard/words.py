@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.model.environment import of_several_gpus
-from harness.model.ranking import FAST_P, FastP
+from harness.model.ranking import FastP, fast_p_of
 from harness.model.statistics import Interval, geometric_mean
 from harness.model.verdict import Verdict
 from harness.reports.baselines import over_like
@@ -78,8 +78,7 @@ def _is_left_out(problem: ProblemBoard) -> bool:
 
 
 def _fast_p(samples: Sequence[Standing]) -> tuple[FastP, ...]:
-    speedups = [s.speedup.estimate for s in samples if s.rank is not None and s.speedup]
-    return tuple(FastP(p, sum(s > p for s in speedups), len(samples)) for p in FAST_P) if samples else ()
+    return fast_p_of([s.speedup for s in samples if s.rank is not None and s.speedup], len(samples))
 
 
 _LIGHT = (
