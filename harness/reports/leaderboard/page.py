@@ -30,7 +30,7 @@ from harness.reports.leaderboard.problem_page import ProblemView
 from harness.reports.leaderboard.rules import title_of
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import ClassTotal, RowView, left_out_note, rules, totals, verdict_counts
-from harness.reports.numbers import format_speedup
+from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.pictures.drawing import page_svg, stylesheet
 from harness.reports.pictures.speedups import (
     Curve,
@@ -80,6 +80,9 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
     has_own = any(one.entry.own_share is not None for one in solutions)
     has_light = any(one.share for one in solutions)
     rows = [(problem, one) for problem in problems for one in problem.solutions]
+    here = next(
+        (e.environment for e in evaluations.values() if e.environment.fingerprint == board.environment.key), None
+    )
     return (
         _templates()
         .get_template("page.html")
@@ -88,8 +91,8 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
             script=script,
             policy=_policy(style, script),
             board=board,
-            machine=_machine(board, evaluations),
-            place=_place(board, evaluations),
+            machine=Pairs([fact for fact in environment_facts(here).rows if fact[0] != "commit"] if here else []),
+            place=f"{here.gpu or 'the simulator, on a CPU'}, torch {here.torch}" if here else None,
             problems=problems,
             solutions=solutions,
             winners=_winners(problems),
@@ -134,6 +137,7 @@ def _templates() -> Environment:
         "words": _words,
         "text": lambda words: "".join(text for text, _ in spans(words)),
         "shortened": shortened,
+        "ms": format_ms,
     }
     return environment
 
@@ -235,6 +239,10 @@ def _more(rows: Sequence[tuple[ProblemView, RowView]], has_light: bool, has_own:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
+AuthorCell = tuple[RowView, str]
+"""An author's best sample of a problem, and how many are right."""
+
+
 def _by_author(problems: Sequence[ProblemView]) -> tuple[list[str], list[tuple[ProblemView, list[AuthorCell | None]]]]:
     """Problem × author, where a table of problem × solution would be too large: names, and rows of cells."""
     found: dict[str, dict[str, list[RowView]]] = defaultdict(lambda: defaultdict(list))
@@ -254,15 +262,7 @@ def _cell_of(samples: Sequence[RowView] | None) -> AuthorCell | None:
         return None
     right = sum(one.entry.verdict.passed for one in samples)
     best = min(samples, key=lambda one: (one.standing.rank is None, -(one.entry.speedup or 0)))
-    return AuthorCell(best, f"{right} of {len(samples)} right")
-
-
-@dataclass(frozen=True)
-class AuthorCell:
-    """An author's samples of one problem: the best, and how many are right."""
-
-    best: RowView
-    right: str
+    return best, f"{right} of {len(samples)} right"
 
 
 def _apart(solutions: Sequence[RowView]) -> list[tuple[str, int]]:
@@ -301,20 +301,6 @@ def _anchor(name: str, taken: set[str]) -> str:
         anchor = f"{plain}-{number}"
     taken.add(anchor)
     return anchor
-
-
-def _machine(board: Board, evaluations: Mapping[str, Evaluation]) -> Pairs:
-    """The board's own environment; nothing where nothing of it is shown."""
-    here = (e.environment for e in evaluations.values() if e.environment.fingerprint == board.environment.key)
-    known = environment_facts(first).rows if (first := next(here, None)) else []
-    return Pairs([row for row in known if row[0] != "commit"])
-
-
-def _place(board: Board, evaluations: Mapping[str, Evaluation]) -> str | None:
-    """The board's own environment in plain words; None where nothing of it is shown whole."""
-    here = (e.environment for e in evaluations.values() if e.environment.fingerprint == board.environment.key)
-    first = next(here, None)
-    return f"{first.gpu or 'the simulator, on a CPU'}, torch {first.torch}" if first else None
 
 
 def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[tuple[Curve, Markup]]] | None:

@@ -10,37 +10,17 @@ from functools import cached_property
 from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation
-from harness.model.spread import quartiles
 from harness.reports.blocks import Section
 from harness.reports.evaluation import again, findings, record, surroundings
 from harness.reports.leaderboard.highlight import coloured
 from harness.reports.leaderboard.words import RowView
-from harness.reports.numbers import format_error, format_ms
+from harness.reports.numbers import format_error
 from harness.reports.pictures.calls import ArmSamples, samples_of
 from harness.reports.pictures.drawing import Picture, page_svg
 from harness.reports.pictures.samples import histogram
 from harness.reports.untrusted import harmless, shortened
 
 _LONGEST_EXPLANATION = 8_000
-
-
-@dataclass(frozen=True)
-class SourceView:
-    name: str
-    text: Markup
-    lines: int
-
-
-@dataclass(frozen=True)
-class ArmView:
-    """The calls of one arm: half of them lie within `middle`, the picture spans `low` to `high`; in ms."""
-
-    arm: ArmSamples
-    median: str
-    middle: str
-    low: str
-    high: str
-    picture: Markup
 
 
 @dataclass(frozen=True)
@@ -65,9 +45,10 @@ class SolutionView(RowView):
         return shortened(self.evaluation.solution.explanation, _LONGEST_EXPLANATION).strip()
 
     @property
-    def arms(self) -> list[ArmView]:
-        """Baselines first, then their control, the solution last."""
-        return list(map(_arm, samples_of(self.evaluation.timing).arms)) if self.evaluation.timing else []
+    def arms(self) -> list[tuple[ArmSamples, Markup]]:
+        """Each arm's calls with their picture: baselines first, then their control, the solution last."""
+        arms = samples_of(self.evaluation.timing).arms if self.evaluation.timing else ()
+        return [(arm, page_svg(Picture(tuple(histogram(arm, 24)), 24))) for arm in arms]
 
     @property
     def sections(self) -> list[Section]:
@@ -78,8 +59,10 @@ class SolutionView(RowView):
         return [Section("evaluation", [record(self.evaluation)]), *surroundings(self.evaluation)]
 
     @property
-    def sources(self) -> list[SourceView]:
-        return [_source(name, text) for name, text in sorted(self.evaluation.solution.files.items())]
+    def sources(self) -> list[tuple[str, Markup, int]]:
+        """Each file's name, its text in colour, and how many lines it has."""
+        files = [(name, harmless(text)) for name, text in sorted(self.evaluation.solution.files.items())]
+        return [(name, coloured(name, text), len(text.splitlines())) for name, text in files]
 
     @property
     def logs(self) -> list[tuple[str, str]]:
@@ -96,16 +79,3 @@ class SolutionView(RowView):
         if failure and failure.case and found.get(failure.case, ("", True))[1]:
             found[failure.case] = (self.entry.verdict.value, False)
         return found
-
-
-def _arm(arm: ArmSamples) -> ArmView:
-    q1, q3 = quartiles(arm.ns)
-    low, high = arm.close_up_ns
-    picture = page_svg(Picture(tuple(histogram(arm, 24)), 24))
-    middle = f"{format_ms(q1)} – {format_ms(q3)}"
-    return ArmView(arm, format_ms(arm.typical_ns), middle, format_ms(low), format_ms(high), picture)
-
-
-def _source(name: str, text: str) -> SourceView:
-    plain = harmless(text)
-    return SourceView(name, coloured(name, plain), plain.count("\n") + (not plain.endswith("\n")))
