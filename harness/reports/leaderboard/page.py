@@ -30,7 +30,7 @@ from harness.reports.leaderboard.problem_page import ProblemView
 from harness.reports.leaderboard.rules import title_of
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import ClassTotal, RowView, left_out_note, rules, totals, verdict_counts
-from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.numbers import format_ms, format_rate, format_speedup
 from harness.reports.pictures.drawing import page_svg, stylesheet
 from harness.reports.pictures.speedups import (
     Curve,
@@ -138,6 +138,7 @@ def _templates() -> Environment:
         "text": lambda words: "".join(text for text, _ in spans(words)),
         "shortened": shortened,
         "ms": format_ms,
+        "rate": format_rate,
     }
     return environment
 
