@@ -132,9 +132,9 @@ def make_board(
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
     """Entries that were measured under the board's rules for the problem."""
-    conditions = BoardConditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
-    own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
-    return [e for e in own if is_comparable(e, conditions)]
+    here = (problem.name, board.environment.key, board.config.key, problem.sha256, problem.metric)
+    measured = (e for e in entries if e.speedup is not None)
+    return [e for e in measured if (e.problem, e.environment, e.config, e.problem_sha256, e.metric) == here]
 
 
 def _problem_board(

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from harness.model.arms import ArmName
 from harness.model.spread import fences, quartiles
-from harness.model.statistics import Interval, median
+from harness.model.statistics import Interval, median, median_interval
 from harness.model.timing import Timing, Turn
 from harness.reports.pictures.drawing import MARKERS
 from harness.reports.untrusted import one_line
@@ -184,7 +184,7 @@ def _arm(timing: Timing, name: ArmName, number: int) -> ArmSamples:
         numbers=tuple(place for place, _ in calls),
         ns=tuple(ns for _, ns in calls),
         blocks=tuple(BlockValue(first, end, ns) for (first, end, _), ns in values),
-        interval=timing.interval_ns(name),
+        interval=median_interval(timing.block_ns(name)),
     )
 
 
