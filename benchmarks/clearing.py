@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 import torch
 
-from harness.model.spread import spread
+from harness.model.spread import quartiles
+from harness.model.statistics import median
 from harness.referee.audit import ProbeKernel
 
 _GIB = 2**30
@@ -30,8 +31,8 @@ def main() -> None:
     with ProbeKernel() as probe:
         for _ in range(100):
             probe.quickest_ns()
-        found = spread([probe.quickest_ns() for _ in range(500)])
-        print(f"at rest, of 500 fills: {found}")
+        fills = [probe.quickest_ns() for _ in range(500)]
+        print(f"at rest, of 500 fills: median {median(fills)}, quartiles {quartiles(fills)}, at most {max(fills)} ns")
         for rest_s in (0.01, 0.1, 1.0):
             time.sleep(rest_s)
             print(f"after {rest_s} s of rest: {course(probe)}", flush=True)

@@ -80,8 +80,11 @@ class Ceilings:
 
     @property
     def theory(self) -> dict[str, float]:
-        """Operations per second, by arithmetic."""
-        return theoretical_operations_per_s(self.compute_capability, self.multiprocessors, self.sm_mhz)
+        """Theoretical operations per second, by arithmetic; empty where what they follow from isn't known."""
+        if self.multiprocessors is None or self.sm_mhz is None:
+            return {}
+        per_clock = _PER_CLOCK.get(self.compute_capability or "", {})
+        return {name: float(count * self.multiprocessors * self.sm_mhz * 10**6) for name, count in per_clock.items()}
 
     @property
     def fastest(self) -> str:
@@ -140,13 +143,3 @@ multiprocessors and its boost clock:
 Boards for games of 8.6, 8.9 and 12.0 have half these rates where sums are float32: for them it is a limit that nothing
 exceeds, and nothing reaches. A capability, or an arithmetic, that isn't here has no theoretical rate.
 """
-
-
-def theoretical_operations_per_s(
-    compute_capability: str | None, multiprocessors: int | None, sm_mhz: int | None
-) -> dict[str, float]:
-    """Return the theoretical rates by arithmetic; empty where one of the three isn't known."""
-    per_clock = _PER_CLOCK.get(compute_capability or "", {})
-    if multiprocessors is None or sm_mhz is None:
-        return {}
-    return {name: float(operations * multiprocessors * sm_mhz * 10**6) for name, operations in per_clock.items()}

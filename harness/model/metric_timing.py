@@ -12,7 +12,6 @@ from pydantic.dataclasses import dataclass
 
 from harness.model.arms import ArmName, Baseline, Metric
 from harness.model.record import RECORD
-from harness.model.spread import Spread, spread
 from harness.model.statistics import (
     Interval,
     SpeedVerdict,
@@ -20,7 +19,6 @@ from harness.model.statistics import (
     delta_of,
     held_up,
     median,
-    median_interval,
     paired_ratio,
     speed_verdict,
     starts_of,
@@ -141,11 +139,7 @@ class MetricTiming:
 
     def median_ns(self, arm: ArmName) -> float:
         """Return the median of all calls; `time_ns` is what reports say that a call takes."""
-        return self._medians_ns[arm]
-
-    @cached_property
-    def _medians_ns(self) -> dict[ArmName, float]:
-        return {arm: median(self.calls_ns(arm)) for arm in self.arms}
+        return median(self.calls_ns(arm))
 
     @cached_property
     def is_averaged(self) -> bool:
@@ -181,10 +175,6 @@ class MetricTiming:
             found[turn.arm].setdefault(turn.block, []).extend(turn.call_ns)
         return {arm: [blocks[number] for number in sorted(blocks)] for arm, blocks in found.items()}
 
-    def spread(self, arm: ArmName) -> Spread:
-        """Return the spread of all calls, in ns."""
-        return spread(self.calls_ns(arm))
-
     def time_ns(self, arm: ArmName) -> float:
         """Return the time that a call takes: the median of the blocks' values."""
         return median(self.block_ns(arm))
@@ -192,10 +182,6 @@ class MetricTiming:
     def least_ns(self, arm: ArmName) -> float:
         """Return `median_ns` or `time_ns`, whichever says less: they part where calls gather in blocks."""
         return min(self.median_ns(arm), self.time_ns(arm))
-
-    def interval_ns(self, arm: ArmName) -> Interval | None:
-        """Return `time_ns` with its interval; None with too few blocks for one."""
-        return median_interval(self.block_ns(arm))
 
     @property
     def fresh_pairs(self) -> tuple[int, ...]:

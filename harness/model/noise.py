@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from harness.model.arms import ArmName, Baseline
 from harness.model.metric_timing import MetricTiming
 from harness.model.spread import mann_kendall, theil_sen, two_levels
-from harness.model.statistics import Interval, median, median_interval
+from harness.model.statistics import median
 
 WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
@@ -51,14 +51,9 @@ _MUCH_AROUND = 0.01
 _LEAST_AROUND = 3
 """The least time of a call in multiples of _AROUND_NS: of a shorter one too little is left to tell a ratio from."""
 
-_FIRST = 0.005
-"""The limit by which a turn's first call may differ from the later ones more in one arm than in the other. One of our
-own solutions on H100s exceeds it in both of its evaluations, by 0.8 and 1.0 %; the others differ by 0.25 % at most."""
-_FIRST_SURE = 0.99
-
 _HELD_BACK = ("thermal", "hw")
 """Parts of NVML's words for why clocks were held back: heat, and hardware that protects itself. A power cap by software
-is how a GPU under a heavy matrix kernel always runs: a remark."""
+is how a GPU under a heavy matrix kernel always runs."""
 
 
 def reasons(measured: MetricTiming) -> Iterator[str]:
@@ -97,23 +92,11 @@ def _doubts(measured: MetricTiming) -> Iterator[str]:
 
 def remarks(measured: MetricTiming, further: Sequence[MetricTiming] = ()) -> Iterator[str]:
     """Say what is worth knowing and no reason; `further`: the metrics beside the headline."""
-    drift = _significant_drift(measured.block_ns(measured.baselines[0]))
-    if drift is not None and _DRIFT < abs(drift) <= WIDEST:
-        yield (
-            f"{measured.baselines[0]} drifted by {_signed(drift)} over the run; ratios are paired by block, "
-            "where drift cancels"
-        )
-    yield from (words for words, are_many in _late_calls(measured, _rivals(measured)) if not are_many)
     yield from _around(measured)
-    yield from _first_calls(measured)
     # They aren't ranked; after a headline by end_to_end those between events hold the host's time, too.
     for row in further:
-        for words, are_many in _late_calls(row, _rivals(row)):
-            if are_many:
-                yield f"{row.metric}: {words}, so that their times hold launches"
-    capped, seen, reasons_given = _held_back(measured, are_serious=False)
-    if capped:
-        yield f"clocks were held back in {capped} of {seen} turns ({reasons_given}), which is usual under load"
+        for words in _late_calls(row, (*row.baselines, "solution")):
+            yield f"{row.metric}: {words}"
 
 
 def _around(measured: MetricTiming) -> Iterator[str]:
@@ -129,37 +112,6 @@ def _around(measured: MetricTiming) -> Iterator[str]:
             f"starting and ending a kernel takes about {_us(_AROUND_NS)} of either time on an H100: without it "
             f"the speed-up would be about {kernels:.2f}"
         )
-
-
-def _first_calls(measured: MetricTiming) -> Iterator[str]:
-    """Say where the first call of a turn differs for one arm alone: the speed-up then depends on how many calls turns
-    have."""
-    if measured.speedup is None or measured.metric not in _BETWEEN_EVENTS:  # the host's own first call is always odd
-        return
-    baseline, solution = _judged(measured)
-    ours, theirs = _first_over_later(measured, solution), _first_over_later(measured, baseline)
-    if ours is None or theirs is None or abs(ours.estimate - theirs.estimate) <= _FIRST:
-        return
-    if ours.low <= theirs.high and theirs.low <= ours.high:
-        return
-    later = median(_later_calls(measured, baseline)) / median(_later_calls(measured, solution))
-    first = later * math.exp(theirs.estimate - ours.estimate)
-    yield (
-        f"the first call of a turn differs from the later ones by {_signed(math.expm1(ours.estimate), 2)} for the "
-        f"solution, by {_signed(math.expm1(theirs.estimate), 2)} for {baseline}: with turns of one call the speed-up "
-        f"would be about {first:.4g}, of later calls alone {later:.4g}"
-    )
-
-
-def _first_over_later(measured: MetricTiming, arm: ArmName) -> Interval | None:
-    """Return the logarithm of the first call's time over the later ones', over the turns of more than one call; None
-    where those are too few to tell."""
-    turns = [turn.call_ns for turn in measured.turns if turn.arm == arm and len(turn.call_ns) > 1]
-    return median_interval([math.log(calls[0] / median(calls[1:])) for calls in turns], _FIRST_SURE)
-
-
-def _later_calls(measured: MetricTiming, arm: ArmName) -> list[int]:
-    return [ns for turn in measured.turns if turn.arm == arm for ns in turn.call_ns[1:]]
 
 
 def _no_interval(measured: MetricTiming) -> Iterator[str]:
@@ -274,9 +226,10 @@ def _fills_ns(measured: MetricTiming, arm: ArmName) -> list[int]:
 
 
 def _throttled(measured: MetricTiming) -> Iterator[str]:
-    held_back, seen, words = _held_back(measured, are_serious=True)
-    if held_back > _THROTTLED * seen:
-        yield f"clocks were held back in {held_back} of {seen} turns ({words}): cool the GPU, or measure on another"
+    given = [{word for word in turn.gpu.throttled if _is_serious(word)} for turn in measured.turns if turn.gpu]
+    held_back, why = sum(map(bool, given)), ", ".join(sorted(set().union(*given)))
+    if held_back > _THROTTLED * len(given):
+        yield f"clocks were held back in {held_back} of {len(given)} turns ({why}): cool the GPU, or measure on another"
 
 
 def _company(measured: MetricTiming) -> Iterator[str]:
@@ -288,41 +241,28 @@ def _company(measured: MetricTiming) -> Iterator[str]:
 
 def _unqueued(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
     most = _percent(_most_late(measured), 0)
-    for words, are_many in _late_calls(measured, arms):
-        if are_many:
-            yield f"{words}, so that their times hold launches; at most {most} are ranked as gpu_cold"
+    yield from (f"{words}; at most {most} are ranked as gpu_cold" for words in _late_calls(measured, arms))
 
 
-def _late_calls(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[tuple[str, bool]]:
-    """Yield words for each arm with calls that weren't proven to be queued, where that is part of the metric; and
-    whether these are more than a median or a mean bears."""
+def _late_calls(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
+    """Yield words for each arm of whose calls more weren't proven to be queued than a median or a mean bears, where
+    that is part of the metric."""
     if measured.metric not in _BETWEEN_EVENTS:
         return
     for arm in arms:
         proofs = [proof for turn in measured.turns if turn.arm == arm for proof in turn.queued]
-        if late := proofs.count(False):
+        late = proofs.count(False)
+        if late > _most_late(measured) * len(proofs):
             words = f"in {late} of {len(proofs)} calls of {_named(arm)} the device waited for the host"
-            yield words, late > _most_late(measured) * len(proofs)
+            yield f"{words}, so that their times hold launches"
 
 
 def _most_late(measured: MetricTiming) -> float:
     return _UNQUEUED_OF_MEANS if measured.is_averaged else _UNQUEUED
 
 
-def _held_back(measured: MetricTiming, are_serious: bool) -> tuple[int, int, str]:
-    """Count the turns in which clocks were held back for such reasons, and all turns; return the reasons too."""
-    states = [turn.gpu for turn in measured.turns if turn.gpu]
-    given = [{word for word in state.throttled if _is_serious(word) is are_serious} for state in states]
-    return sum(map(bool, given)), len(states), ", ".join(sorted(set().union(*given)))
-
-
 def _is_serious(word: str) -> bool:
     return any(part in word.lower() for part in _HELD_BACK)
-
-
-def _rivals(measured: MetricTiming) -> tuple[ArmName, ...]:
-    """All arms but the control."""
-    return (*measured.baselines, "solution")
 
 
 def _judged(measured: MetricTiming) -> tuple[ArmName, ArmName]:
@@ -342,5 +282,5 @@ def _percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def _signed(share: float, digits: int = 1) -> str:
-    return f"{100 * share:+.{digits}f} %"
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f} %"

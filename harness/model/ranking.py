@@ -105,8 +105,12 @@ def fast_p(evaluations: Sequence[Evaluation], thresholds: Sequence[float] = FAST
     that weren't timed, are no samples. No two metrics are mixed, see of_totals().
     """
     samples = [e for e in of_totals(evaluations)[0] if e.verdict.blames_solution or speedup_of(e)]
-    speedups = [interval.estimate for e in samples if (interval := speedup_of(e))]
-    return tuple(FastP(p, sum(s > p for s in speedups), len(samples)) for p in thresholds) if samples else ()
+    return fast_p_of([interval for e in samples if (interval := speedup_of(e))], len(samples), thresholds)
+
+
+def fast_p_of(speedups: Sequence[Interval], samples: int, thresholds: Sequence[float] = FAST_P) -> tuple[FastP, ...]:
+    """The curve over so many samples, of which some have a speed-up; empty without samples."""
+    return tuple(FastP(p, sum(one.estimate > p for one in speedups), samples) for p in thresholds if samples)
 
 
 @dataclass(frozen=True)

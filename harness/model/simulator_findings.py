@@ -20,10 +20,6 @@ class FindingKind:
     build: Literal["both", "checked", "fast"] = "both"
     """The simulator's build that sees it; checked: `--sanitize`."""
 
-    @property
-    def severity(self) -> Literal["fault", "remark"]:
-        return "remark" if self.verdict in (None, "unsupported") else "fault"
-
 
 FINDING_KINDS: Mapping[str, FindingKind] = {
     "illegal-address": FindingKind(

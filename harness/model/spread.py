@@ -23,37 +23,6 @@ LEAST_REACH = 0.01
 equal, one that is a step further is no outlier."""
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The spread of `n` values. `mad` is the median absolute deviation from the median, not scaled to a standard
-    deviation; `outliers` are counted, and are in all the other numbers."""
-
-    n: int
-    minimum: float
-    q1: float
-    median: float
-    q3: float
-    maximum: float
-    mad: float
-    outliers: int
-
-
-def spread(values: Sequence[float]) -> Spread:
-    middle = median(values)
-    q1, q3 = quartiles(values)
-    low, high = fences(values)
-    return Spread(
-        n=len(values),
-        minimum=min(values),
-        q1=q1,
-        median=middle,
-        q3=q3,
-        maximum=max(values),
-        mad=median([abs(value - middle) for value in values]),
-        outliers=sum(not low <= value <= high for value in values),
-    )
-
-
 def quartiles(values: Sequence[float]) -> tuple[float, float]:
     """The first and the third, interpolated between neighbours as numpy's are by default (R's type 7)."""
     if len(values) == 1:
@@ -67,6 +36,12 @@ def fences(values: Sequence[float]) -> tuple[float, float]:
     low, high = quartiles(values)
     reach = max(FENCE * (high - low), LEAST_REACH * median(values))
     return low - reach, high + reach
+
+
+def median_deviation(values: Sequence[float]) -> float:
+    """The median absolute deviation from the median (MAD), not scaled to a standard deviation."""
+    middle = median(values)
+    return median([abs(value - middle) for value in values])
 
 
 def theil_sen(values: Sequence[float]) -> float:

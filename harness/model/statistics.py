@@ -127,7 +127,7 @@ def paired_ratio(
     processes = len(starts_of(fresh_at, len(numerators_ns)))
     usual = between_workers(numerators_ns, denominators_ns, processes, places_ns, kernels)
     apart = usual * _deviations(of_workers or confidence) / _deviations()
-    return _interval(numerators_ns, denominators_ns, fresh_at, confidence, apart)
+    return pairs(numerators_ns, denominators_ns, fresh_at, confidence, apart)
 
 
 def between_workers(
@@ -162,9 +162,14 @@ def of_medians(count: int) -> float:
 
 
 def pairs(
-    numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int] = (), confidence: float = 0.95
+    numerators: Sequence[float],
+    denominators: Sequence[float],
+    fresh_at: Sequence[int] = (),
+    confidence: float = 0.95,
+    apart: float = 0.0,
 ) -> Interval | None:
-    """The median ratio of pairs on a log scale, with its interval by their scatter alone.
+    """The median ratio of pairs on a log scale, with its interval by their scatter and by an error that is independent
+    of it: `apart` is half an interval of that.
 
     Pairs of one process share its addresses and the place of its code, so the estimate is the median of the processes'
     own medians, whatever number of pairs each has: a noisy process is measured for longer, and is right no more often.
@@ -176,7 +181,16 @@ def pairs(
     The interval is that of all pairs, of each process as many as are independent(), and wide enough for the processes'
     medians: for all of them, or from six on for their own interval.
     """
-    return _interval(numerators, denominators, fresh_at, confidence, 0.0)
+    parts = _logs_by_process(numerators, denominators, fresh_at)
+    scatter = median_interval([value for part in parts for value in independent(part)], confidence)
+    if scatter is None:
+        return None
+    medians = [median(part) for part in parts]
+    estimate, own = median(medians), median_interval(medians, confidence)
+    least, most = (own.low, own.high) if own else (min(medians), max(medians))
+    low = min(least, estimate - math.hypot(max(0.0, estimate - scatter.low), apart))
+    high = max(most, estimate + math.hypot(max(0.0, scatter.high - estimate), apart))
+    return Interval(math.exp(estimate), math.exp(low), math.exp(high), scatter.confidence)
 
 
 def starts_of(fresh_at: Sequence[int], count: int) -> list[int]:
@@ -196,23 +210,6 @@ def _logs_by_process(
     logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
     starts = starts_of(fresh_at, len(logs))
     return [logs[start:end] for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
-
-
-def _interval(
-    numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int], confidence: float, apart: float
-) -> Interval | None:
-    """Make the interval. `apart` is half an interval of an error that is independent of the pairs' scatter, on a log
-    scale."""
-    parts = _logs_by_process(numerators, denominators, fresh_at)
-    scatter = median_interval([value for part in parts for value in independent(part)], confidence)
-    if scatter is None:
-        return None
-    medians = [median(part) for part in parts]
-    estimate, own = median(medians), median_interval(medians, confidence)
-    least, most = (own.low, own.high) if own else (min(medians), max(medians))
-    low = min(least, estimate - math.hypot(max(0.0, estimate - scatter.low), apart))
-    high = max(most, estimate + math.hypot(max(0.0, scatter.high - estimate), apart))
-    return Interval(math.exp(estimate), math.exp(low), math.exp(high), scatter.confidence)
 
 
 def geometric_mean(intervals: Sequence[Interval]) -> Interval:

@@ -19,9 +19,9 @@ from harness.model.statistics import LITTLE_SCATTER, MANY, Interval, between_pro
 
 __all__ = [
     "SHORT_NS",
-    "Fastest",
     "TimerOverhead",
     "GpuState",
+    "OverBaseline",
     "PeakMemory",
     "Row",
     "Timing",
@@ -96,28 +96,34 @@ class Timing(MetricTiming):
 
 
 @dataclasses.dataclass(frozen=True)
-class Fastest:
-    """The baseline of the lowest time. Chosen after it was measured, it looks a little faster than it is: what errs
-    in the speed-up over it errs against the solution."""
+class OverBaseline:
+    """The solution against one of its baselines."""
 
     baseline: Baseline
     time_ns: float
+    """The baseline's time."""
     speedup: Interval | None
-    """The ratio of its time to the solution's, paired by block as over any other."""
-    ties: tuple[Baseline, ...]
+    """The ratio of its time to the solution's, paired by block."""
+    ties: tuple[str, ...] = ()
     """Other baselines that may be as fast: the interval of their time over its time reaches down to 1."""
 
+    @property
+    def named(self) -> str:
+        """'compile', or 'compile = eager' where the two can't be told apart."""
+        return " = ".join((self.baseline, *self.ties))
 
-def fastest_baseline(timing: Timing) -> Fastest | None:
+
+def fastest_baseline(timing: Timing) -> OverBaseline | None:
     """Return the fastest baseline; None where there was nothing to choose from. In a precision of its own a baseline
-    has no rivals."""
+    has no rivals. Chosen after it was measured, it looks a little faster than it is: what errs in the speed-up over it
+    errs against the solution."""
     alike = [baseline for baseline in timing.baselines if baseline not in OF_PRECISION.values()]
     if len(alike) < 2:
         return None
     fastest = min(alike, key=timing.time_ns)
     others = (baseline for baseline in alike if baseline != fastest)
     ties = tuple(other for other in others if _may_be_as_fast(timing, other, fastest))
-    return Fastest(fastest, timing.time_ns(fastest), timing.speedup_over(fastest), ties)
+    return OverBaseline(fastest, timing.time_ns(fastest), timing.speedup_over(fastest), ties)
 
 
 def _may_be_as_fast(timing: Timing, other: Baseline, fastest: Baseline) -> bool:

@@ -2,58 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from harness.model.arms import Baseline
 from harness.model.build import CompiledBaseline
 from harness.model.evaluation import Evaluation
 from harness.model.statistics import Interval
-from harness.model.timing import Fastest, Timing, fastest_baseline
-from harness.reports.blocks import Block, Column, Line, Table, number, several, table_of
+from harness.model.timing import OverBaseline, Timing, fastest_baseline
+from harness.reports.blocks import Block, Column, Line, Table, number, several
 from harness.reports.numbers import format_ms, format_speedup
-from harness.store.entry import Entry, entry_of
+from harness.store.entry import Entry
 
 _MARKS = "* the fastest"
 _TIES = "= not told apart from it"
 
 
-@dataclass(frozen=True)
-class OverBaseline:
-    """A solution against one of its baselines."""
-
-    solution: str
-    baseline: str
-    time_ns: float
-    speedup: Interval | None
-    ties: tuple[str, ...] = ()
-
-    @property
-    def named(self) -> str:
-        """'compile', or 'compile = eager' where the two can't be told apart."""
-        return " = ".join((self.baseline, *self.ties))
-
-
-def over_fastest(evaluation: Evaluation) -> OverBaseline | None:
-    """The fastest; None where there aren't several baselines."""
-    return over_fastest_of(entry_of(evaluation)) if evaluation.timing else None
-
-
-def over_fastest_of(entry: Entry) -> OverBaseline | None:
-    """The same for a row of the index."""
+def over_fastest(entry: Entry) -> OverBaseline | None:
+    """Compare with the fastest baseline, from a row of the index; None where there aren't several."""
     if entry.fastest_baseline is None or entry.fastest_ns is None:
         return None
     speedup = interval_of(entry.fastest_speedup, entry.fastest_speedup_low, entry.fastest_speedup_high)
     ties = tuple((entry.fastest_ties or "").split())
-    return OverBaseline(entry.solution, entry.fastest_baseline, entry.fastest_ns, speedup, ties)
+    return OverBaseline(entry.fastest_baseline, entry.fastest_ns, speedup, ties)
 
 
-def over_like_of(entry: Entry) -> OverBaseline | None:
+def over_like(entry: Entry) -> OverBaseline | None:
     """Compare with the reference in the precision that the solution declares; None where that wasn't measured."""
     if entry.like_baseline is None or entry.like_ns is None:
         return None
     speedup = interval_of(entry.like_speedup, entry.like_speedup_low, entry.like_speedup_high)
-    return OverBaseline(entry.solution, entry.like_baseline, entry.like_ns, speedup)
+    return OverBaseline(entry.like_baseline, entry.like_ns, speedup)
 
 
 def interval_of(estimate: float | None, low: float | None, high: float | None) -> Interval | None:
@@ -66,17 +44,11 @@ def speedup_of(entry: Entry) -> Interval | None:
     return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)
 
 
-def over_table(rows: Sequence[OverBaseline], head: str) -> Table:
-    """Each solution against the baseline that `head` speaks of."""
-    return table_of(
-        rows,
-        (
-            (Column("solution", is_name=True), lambda row: row.solution),
-            (Column(head), lambda row: row.named),
-            (number("its ms"), lambda row: format_ms(row.time_ns)),
-            (number("speed-up over it [95 %]"), lambda row: format_speedup(row.speedup)),
-        ),
-    )
+def over_table(rows: Iterable[tuple[str, OverBaseline]], head: str) -> Table:
+    """Each solution, by its name, against the baseline that `head` speaks of."""
+    columns = (Column("solution", is_name=True), Column(head), number("its ms"), number("speed-up over it [95 %]"))
+    shown = ((name, over.named, format_ms(over.time_ns), format_speedup(over.speedup)) for name, over in rows)
+    return Table(columns, list(shown))
 
 
 def baselines_blocks(evaluations: Sequence[Evaluation]) -> list[Block]:
@@ -102,7 +74,7 @@ def remarks_on_baselines(evaluations: Sequence[Evaluation]) -> list[Block]:
     return [*noisy, *(Line(line, "faint") for line in compiled_lines(evaluations))]
 
 
-def mark_of(baseline: Baseline, fastest: Fastest | None) -> str:
+def mark_of(baseline: Baseline, fastest: OverBaseline | None) -> str:
     """'*' for the fastest, '=' for one that may be as fast, else ''."""
     if fastest is None:
         return ""

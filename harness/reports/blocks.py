@@ -75,9 +75,9 @@ ColumnOf = tuple[Column, Callable[[Item], Words]]
 """A column with what makes its cell of an item."""
 
 
-def table_of(items: Iterable[Item], columns: Sequence[ColumnOf[Item]], most: int | None = None) -> Table:
+def table_of(items: Iterable[Item], columns: Sequence[ColumnOf[Item]]) -> Table:
     """A row for each item."""
-    return Table([column for column, _ in columns], [[cell(item) for _, cell in columns] for item in items], most)
+    return Table([column for column, _ in columns], [[cell(item) for _, cell in columns] for item in items])
 
 
 @dataclass(frozen=True)

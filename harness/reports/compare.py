@@ -20,9 +20,9 @@ from harness.model.ranking import (
     summarise,
 )
 from harness.model.statistics import geometric_mean
-from harness.model.timing import Timing
+from harness.model.timing import Timing, fastest_baseline
 from harness.model.verdict import Verdict
-from harness.reports.baselines import over_fastest, over_table, remarks_on_baselines
+from harness.reports.baselines import over_table, remarks_on_baselines
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, number, several, table_of
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
@@ -138,7 +138,7 @@ def _other_baselines(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     yield Line("speed-up over each baseline:", "faint")
     columns = [Column("solution", is_name=True), *(number(_SHORT.get(name, name)) for name in names)]
     yield Table(columns, [(name, *(_over(timing, baseline) for baseline in names)) for name, timing in timed])
-    if fastest := [row for evaluation in evaluations if (row := over_fastest(evaluation))]:
+    if fastest := [(name, over) for name, timing in timed if (over := fastest_baseline(timing))]:
         yield Line("over the fastest of them:", "faint")
         yield over_table(fastest, "fastest baseline")
 
@@ -179,7 +179,8 @@ def _summary(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     if summary.invalid:
         names = ", ".join(summary.invalid)
         yield Line(f"{len(summary.invalid)} invalid_problem, in no rank, mean or fast_p: {names}")
-    if over := [row.speedup for e in counted if (row := over_fastest(e)) and row.speedup]:
+    fastest = (fastest_baseline(e.timing) for e in counted if e.timing)
+    if over := [one.speedup for one in fastest if one and one.speedup]:
         mean = format_speedup(geometric_mean(over))
         yield Line(f"over the fastest baseline of each of {several(len(over), 'solution')}: {mean}")
     best = [interval for e in best_per_problem(evaluations) if e.timing and (interval := e.timing.speedup)]

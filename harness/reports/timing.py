@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from harness.model.arms import ArmName, Metric
 from harness.model.evaluation import Evaluation
-from harness.model.spread import spread
+from harness.model.spread import fences, median_deviation, quartiles
 from harness.model.statistics import Interval, SpeedVerdict, median, median_interval
 from harness.model.timing import PeakMemory, Timing, fastest_baseline
-from harness.reports.baselines import over_fastest, remarks_on_baselines
+from harness.reports.baselines import remarks_on_baselines
 from harness.reports.blocks import Block, Column, Line, Span, Table, number
 from harness.reports.numbers import format_ms, format_speedup
 
@@ -62,7 +62,7 @@ def timing_blocks(evaluation: Evaluation) -> list[Block]:
     blocks: list[Block] = [_times(rows), Line(""), _ratios(timing, rows), Line(""), *_circumstances(timing)]
     if evaluation.missed_precision:
         blocks.append(Line(evaluation.missed_precision, "faint"))
-    if over := over_fastest(evaluation):
+    if over := fastest_baseline(timing):
         blocks.append(Line(f"over the fastest baseline, {over.baseline}: {format_speedup(over.speedup)}"))
         blocks += [Line(f"not told apart from it: {', '.join(over.ties)}", "faint")] if over.ties else []
     return blocks + remarks_on_baselines([evaluation])
@@ -142,18 +142,19 @@ def _row(
     speed: SpeedVerdict | None,
     held_up: int = 0,
 ) -> ArmNumbers:
-    found = spread(calls)
+    q1, q3 = quartiles(calls)
+    low, high = fences(calls)
     return ArmNumbers(
         metric=metric,
         arm=arm,
-        calls=found.n,
+        calls=len(calls),
         blocks=len(blocks),
-        minimum_ns=found.minimum,
-        q1_ns=found.q1,
-        median_ns=found.median,
-        q3_ns=found.q3,
-        mad_ns=found.mad,
-        outliers=found.outliers,
+        minimum_ns=min(calls),
+        q1_ns=q1,
+        median_ns=median(calls),
+        q3_ns=q3,
+        mad_ns=median_deviation(calls),
+        outliers=sum(not low <= ns <= high for ns in calls),
         held_up=held_up,
         time_ns=median(blocks),
         typical_ns=median_interval(blocks),

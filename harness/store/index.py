@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from harness.errors import JournalError, UsageError
@@ -33,7 +32,7 @@ _OLDEST_FIRST = "ORDER BY started_at, id"
 
 def open_index(results: Path, *, rebuild: bool = False, say: Callable[[str], None] = lambda what: None) -> Index:
     """The index of `results`, up to date; `rebuild` makes it anew. `say` is told what takes long or was repaired."""
-    return Index(IndexFile(results, say, rebuild))
+    return Index(results, say, rebuild)
 
 
 @dataclass(frozen=True)
@@ -49,21 +48,14 @@ class IndexStatus:
     problems: tuple[JournalProblem, ...]
 
 
-class Index:
+class Index(IndexFile):
     """A context manager. Its answers are as of its opening; an evaluation appended later is not in it."""
-
-    def __init__(self, file: IndexFile) -> None:
-        self.results = file.results
-        self._file = file
 
     def __enter__(self) -> Index:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        self._file.close()
 
     def entries(
         self,
@@ -75,21 +67,16 @@ class Index:
         backend: str | None = None,
     ) -> list[Entry]:
         """Return evaluations whose facts equal those given, oldest first."""
-        facts = {
-            "problem": problem,
-            "solution": solution,
-            "run": run,
-            "environment": environment,
-            "backend": backend,
-        }
-        return self._entries(_OLDEST_FIRST, **facts)
+        facts = {"problem": problem, "solution": solution, "run": run, "environment": environment, "backend": backend}
+        given = {column: value for column, value in facts.items() if value is not None}
+        where = "".join(f" AND {column} = ?" for column in given)
+        query = f"SELECT {_ALL} FROM entry WHERE counts{where} {_OLDEST_FIRST}"
+        with _uncollected():
+            return list(map(entry_from, self._rows(query, list(given.values()))))
 
     def latest(self, problem: str, solution: str, backend: str | None = None) -> Entry | None:
         """The newest evaluation of a solution."""
-        found = self._entries(
-            "ORDER BY started_at DESC, id DESC LIMIT 1", problem=problem, solution=solution, backend=backend
-        )
-        return found[0] if found else None
+        return next(reversed(self.entries(problem=problem, solution=solution, backend=backend)), None)
 
     def names(self) -> set[tuple[str, str]]:
         """Every problem and solution of which there is an evaluation."""
@@ -97,7 +84,7 @@ class Index:
 
     def latest_of_problem(self, problem: str) -> dict[str, Entry]:
         """The newest evaluation of each solution of a problem."""
-        return {one.solution: one for one in self._entries(_OLDEST_FIRST, problem=problem)}
+        return {one.solution: one for one in self.entries(problem=problem)}
 
     def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
         """Return the newest evaluation of each key that has any."""
@@ -156,13 +143,6 @@ class Index:
         found += [contradiction(self.results / path, line, one) for path, line, one in self._rows(_CONTRADICTIONS)]
         return sorted(found, key=lambda problem: (problem.path, problem.line))
 
-    def _entries(self, order: str, **facts: str | None) -> list[Entry]:
-        where, values = _where(facts)
-        with _uncollected():
-            return [
-                entry_from(row) for row in self._rows(f"SELECT {_ALL} FROM entry WHERE counts {where} {order}", values)
-            ]
-
     def _resolve(self, name: str) -> str:
         newest = self._rows("SELECT id FROM entry WHERE counts ORDER BY started_at DESC, id DESC LIMIT 1")
         if not newest:
@@ -212,12 +192,12 @@ class Index:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
-            return self._file.connection.execute(query, values).fetchall()
+            return self.connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            self._file.repair()
-            return self._file.connection.execute(query, values).fetchall()
+            self.repair()
+            return self.connection.execute(query, values).fetchall()
 
 
 @contextmanager
@@ -230,11 +210,6 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _where(facts: dict[str, str | None]) -> tuple[str, list[str]]:
-    given = {column: value for column, value in facts.items() if value is not None}
-    return "".join(f" AND {column} = ?" for column in given), list(given.values())
 
 
 _CONTRADICTIONS = """

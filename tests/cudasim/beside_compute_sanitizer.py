@@ -130,7 +130,7 @@ def rows(looks: Sequence[Look]) -> Iterator[str]:
     found = {one.cases[0]: one for one in looks if len(one.cases) == 1}
     yield "| tool | kernels reported of those run |"
     yield "|---|---|"
-    faults = [kind for kind, about in FINDING_KINDS.items() if about.severity == "fault"]
+    faults = [kind for kind, about in FINDING_KINDS.items() if about.verdict not in (None, "unsupported")]
     for tool in TOOLS:
         shares = [f"`{kind}` {_share(kind, found)}" for kind in faults if TOOL_OF.get(kind) == tool]
         yield f"| {tool} | {', '.join(shares)} |"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from harness.model.ceilings import Ceiling, read_ceilings, theoretical_operations_per_s, write_ceilings
+from harness.model.ceilings import Ceiling, read_ceilings, write_ceilings
 from harness.model.record import as_json
 from tests.examples import ceilings
 
@@ -81,13 +81,18 @@ def test_the_best_rates_bound_a_solution_and_eight_bits_are_no_bound() -> None:
 def test_theory_gives_what_nvidia_states_of_a_board(
     capability: str, multiprocessors: int, mhz: int, arithmetic: str, stated: float
 ) -> None:
-    assert theoretical_operations_per_s(capability, multiprocessors, mhz)[arithmetic] == pytest.approx(stated, rel=0.02)
+    assert of_board(capability, multiprocessors, mhz)[arithmetic] == pytest.approx(stated, rel=0.02)
+
+
+def of_board(capability: str | None, multiprocessors: int, mhz: int | None) -> dict[str, float]:
+    board = {"compute_capability": capability, "multiprocessors": multiprocessors, "sm_mhz": mhz}
+    return dataclasses.replace(H100, **board).theory
 
 
 def test_a_capability_that_nobody_described_has_no_theory() -> None:
-    assert theoretical_operations_per_s("7.5", 68, 1545) == {}
-    assert theoretical_operations_per_s(None, 132, 1980) == {}
-    assert theoretical_operations_per_s("9.0", 132, None) == {}
+    assert of_board("7.5", 68, 1545) == {}
+    assert of_board(None, 132, 1980) == {}
+    assert of_board("9.0", 132, None) == {}
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.inf, math.nan])

@@ -48,10 +48,6 @@ def test_each_block_has_its_own_median() -> None:
 def test_what_a_call_takes_is_the_median_of_the_blocks() -> None:
     assert TWO_BLOCKS.time_ns("eager") == 62.5
     assert TWO_BLOCKS.time_ns("solution") == 6.5
-    example = timing()
-    interval = example.interval_ns("eager")
-    assert interval is not None
-    assert example.time_ns("eager") == interval.estimate
 
 
 def test_the_least_that_a_call_takes_is_by_calls_or_by_blocks() -> None:

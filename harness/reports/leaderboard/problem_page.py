@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby, islice
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from harness.model.evaluation import Work
 from harness.reports.baselines import speedup_of
 from harness.reports.leaderboard.board import ProblemBoard
-from harness.reports.leaderboard.solution_page import RowView, SolutionView
-from harness.reports.leaderboard.words import problem_note
+from harness.reports.leaderboard.solution_page import SolutionView
+from harness.reports.leaderboard.words import RowView, problem_note
 from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words, work_words
 from harness.reports.pictures.axes import Scale
 from harness.reports.pictures.drawing import page_svg
@@ -29,22 +30,13 @@ _MOST_MEASUREMENTS = 200
 """The newest that history draws and lists: a file of a size to be sent around."""
 
 
-@dataclass(frozen=True)
-class ArmRate:
-    """The rate of an arm on the work that a call can't do without; `solution` is None for the baseline."""
+class ArmRate(NamedTuple):
+    """How long an arm takes for the work that a call can't do without; the baseline has no `anchor`."""
 
     name: str
-    solution: SolutionView | None
+    anchor: str
     ns: float
     work: Work
-
-    @property
-    def bytes_rate(self) -> str:
-        return format_rate(self.work.least_bytes / self.ns * 1e9, "B/s")
-
-    @property
-    def operations_rate(self) -> str:
-        return format_rate(self.work.operations / self.ns * 1e9, "FLOP/s") if self.work.operations else "—"
 
 
 @dataclass(frozen=True)
@@ -129,21 +121,20 @@ class ProblemView:
         for view in (view for view in self.whole if view.standing.rank is not None):
             entry, work = view.entry, view.evaluation.work
             if work and not rates and entry.baseline and entry.baseline_ns:
-                rates.append(ArmRate(f"reference ({entry.baseline})", None, entry.baseline_ns, work))
+                rates.append(ArmRate(f"reference ({entry.baseline})", "", entry.baseline_ns, work))
             if work and entry.solution_ns:
-                rates.append(ArmRate(entry.solution, view, entry.solution_ns, work))
+                rates.append(ArmRate(entry.solution, view.anchor, entry.solution_ns, work))
         return rates
 
     @cached_property
     def roofline(self) -> Markup | None:
         """The scatter of rates; None where no operations are counted."""
         points = []
-        for rate in self.rates:
-            if operations := rate.work.operations:
-                name = one_line(rate.name)
-                about = f"{name}: {rate.operations_rate} in {format_ms(rate.ns)} ms"
-                intensity, per_second = operations / rate.work.least_bytes, operations / rate.ns * 1e9
-                points.append(Rate(name, intensity, per_second, rate.solution is None, about))
+        for name, anchor, ns, work in self.rates:
+            if work.operations:
+                intensity, per_second = work.operations / work.least_bytes, work.operations / ns * 1e9
+                about = f"{one_line(name)}: {format_rate(per_second, 'FLOP/s')} in {format_ms(ns)} ms"
+                points.append(Rate(one_line(name), intensity, per_second, not anchor, about))
         return page_svg(scatter(points, self._roofs)) if points else None
 
     @property

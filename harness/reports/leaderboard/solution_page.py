@@ -10,125 +10,17 @@ from functools import cached_property
 from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation
-from harness.model.spread import quartiles
-from harness.model.statistics import Interval
-from harness.reports.baselines import over_like_of
 from harness.reports.blocks import Section
 from harness.reports.evaluation import again, findings, record, surroundings
-from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.highlight import coloured
-from harness.reports.leaderboard.rules import title_of
-from harness.reports.leaderboard.words import StandingRow, row_of
-from harness.reports.numbers import format_error, format_ms, format_share, format_speedup
+from harness.reports.leaderboard.words import RowView
+from harness.reports.numbers import format_error
 from harness.reports.pictures.calls import ArmSamples, samples_of
 from harness.reports.pictures.drawing import Picture, page_svg
 from harness.reports.pictures.samples import histogram
 from harness.reports.untrusted import harmless, shortened
-from harness.store.entry import Entry
 
 _LONGEST_EXPLANATION = 8_000
-
-
-@dataclass(frozen=True)
-class SourceView:
-    name: str
-    text: Markup
-    lines: int
-
-
-@dataclass(frozen=True)
-class ArmView:
-    """The calls of one arm: half of them lie within `middle`, the picture spans `low` to `high`; in ms."""
-
-    arm: ArmSamples
-    median: str
-    middle: str
-    low: str
-    high: str
-    picture: Markup
-
-
-@dataclass(frozen=True)
-class RowView:
-    """A solution's cells in the tables. `anchor` is empty where the page has no more of it."""
-
-    standing: Standing
-    anchor: str = ""
-
-    @property
-    def entry(self) -> Entry:
-        return self.standing.entry
-
-    @cached_property
-    def row(self) -> StandingRow:
-        return row_of(self.standing)
-
-    @property
-    def kind(self) -> str:
-        """ranked, passed, failed, unjudged, or apart where it isn't compared here: decides colour and filter."""
-        if self.standing.rank is not None:
-            return "ranked"
-        if not self.standing.is_comparable:
-            return "apart"
-        verdict = self.entry.verdict
-        return "passed" if verdict.passed else "failed" if verdict.blames_solution else "unjudged"
-
-    @property
-    def precision(self) -> str:
-        return title_of(self.standing.precision_class)
-
-    @property
-    def speedup(self) -> Interval | None:
-        """The headline; None for what can't be compared."""
-        return self.standing.speedup if self.standing.is_comparable else None
-
-    @property
-    def estimate(self) -> str:
-        return self.row.speedup.partition(" ")[0]
-
-    @property
-    def bounds(self) -> str:
-        return self.row.speedup.partition(" ")[2]
-
-    @property
-    def like(self) -> str:
-        """'1.19× over eager-float32': beside the reference in the solution's own precision, where that was measured."""
-        over = over_like_of(self.entry)
-        return f"{format_speedup(over.speedup).partition(' ')[0]} over {over.baseline}" if over and over.speedup else ""
-
-    @property
-    def light(self) -> str:
-        return format_share(self.share)
-
-    @property
-    def share(self) -> float | None:
-        """The share of the speed of light."""
-        return self.entry.share_of_light if self.speedup else None
-
-    @property
-    def error(self) -> str:
-        return "—"
-
-    @property
-    def worst(self) -> str:
-        return ""
-
-    @property
-    def short(self) -> str:
-        """The text of a small cell."""
-        if self.kind == "ranked":
-            return self.estimate
-        return "simulated" if self.entry.verdict.passed and self.entry.backend == "sim" else self.entry.verdict.value
-
-    @property
-    def tint(self) -> str:
-        """The class of that cell: how far from 1× it is."""
-        if self.kind != "ranked" or self.speedup is None:
-            return self.kind
-        if self.speedup.low <= 1 <= self.speedup.high:
-            return "level"
-        size = max(self.speedup.estimate, 1 / self.speedup.estimate)
-        return ("up" if self.speedup.estimate > 1 else "down") + ("2" if size >= 2 else "1")
 
 
 @dataclass(frozen=True)
@@ -153,9 +45,10 @@ class SolutionView(RowView):
         return shortened(self.evaluation.solution.explanation, _LONGEST_EXPLANATION).strip()
 
     @property
-    def arms(self) -> list[ArmView]:
-        """Baselines first, then their control, the solution last."""
-        return list(map(_arm, samples_of(self.evaluation.timing).arms)) if self.evaluation.timing else []
+    def arms(self) -> list[tuple[ArmSamples, Markup]]:
+        """Each arm's calls with their picture: baselines first, then their control, the solution last."""
+        arms = samples_of(self.evaluation.timing).arms if self.evaluation.timing else ()
+        return [(arm, page_svg(Picture(tuple(histogram(arm, 24)), 24))) for arm in arms]
 
     @property
     def sections(self) -> list[Section]:
@@ -166,8 +59,10 @@ class SolutionView(RowView):
         return [Section("evaluation", [record(self.evaluation)]), *surroundings(self.evaluation)]
 
     @property
-    def sources(self) -> list[SourceView]:
-        return [_source(name, text) for name, text in sorted(self.evaluation.solution.files.items())]
+    def sources(self) -> list[tuple[str, Markup, int]]:
+        """Each file's name, its text in colour, and how many lines it has."""
+        files = [(name, harmless(text)) for name, text in sorted(self.evaluation.solution.files.items())]
+        return [(name, coloured(name, text), len(text.splitlines())) for name, text in files]
 
     @property
     def logs(self) -> list[tuple[str, str]]:
@@ -184,16 +79,3 @@ class SolutionView(RowView):
         if failure and failure.case and found.get(failure.case, ("", True))[1]:
             found[failure.case] = (self.entry.verdict.value, False)
         return found
-
-
-def _arm(arm: ArmSamples) -> ArmView:
-    q1, q3 = quartiles(arm.ns)
-    low, high = arm.close_up_ns
-    picture = page_svg(Picture(tuple(histogram(arm, 24)), 24))
-    middle = f"{format_ms(q1)} – {format_ms(q3)}"
-    return ArmView(arm, format_ms(arm.typical_ns), middle, format_ms(low), format_ms(high), picture)
-
-
-def _source(name: str, text: str) -> SourceView:
-    plain = harmless(text)
-    return SourceView(name, coloured(name, plain), plain.count("\n") + (not plain.endswith("\n")))

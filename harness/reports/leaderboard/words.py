@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.model.environment import of_several_gpus
-from harness.model.ranking import FAST_P, FastP
+from harness.model.ranking import FastP, fast_p_of
 from harness.model.statistics import Interval, geometric_mean
 from harness.model.verdict import Verdict
+from harness.reports.baselines import over_like
 from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
 from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
+from harness.store.entry import Entry
 
 _MOST_NAMES = 5
 
@@ -76,8 +78,7 @@ def _is_left_out(problem: ProblemBoard) -> bool:
 
 
 def _fast_p(samples: Sequence[Standing]) -> tuple[FastP, ...]:
-    speedups = [s.speedup.estimate for s in samples if s.rank is not None and s.speedup]
-    return tuple(FastP(p, sum(s > p for s in speedups), len(samples)) for p in FAST_P) if samples else ()
+    return fast_p_of([s.speedup for s in samples if s.rank is not None and s.speedup], len(samples))
 
 
 _LIGHT = (
@@ -89,42 +90,114 @@ _OWN = "own: the share of the device's time in the solution's own kernels, copie
 
 
 @dataclass(frozen=True)
-class StandingRow:
-    """The texts that all forms write of a solution. `speedup` with its bounds, the times and the share of light are '—'
-    for what can't be compared."""
+class RowView:
+    """A solution's cells in all tables. `speedup` with its bounds, the times and the share of light are '—' for what
+    can't be compared. `anchor` is empty where a page has no more of it."""
 
-    rank: str
-    time: str
-    baseline_time: str
-    speedup: str
-    light: str
-    own: str
-    speed: str
-    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'; 'faster,
-    unconfined' where the solution's process could write what the user could."""
-    note: str
-    """Says that the source shown is not today's; '' where it is."""
-    reason: str
-    """The reason why it isn't ranked; the verdict stands before a reason that doesn't say it."""
+    standing: Standing
+    anchor: str = ""
 
+    @property
+    def entry(self) -> Entry:
+        return self.standing.entry
 
-def row_of(standing: Standing) -> StandingRow:
-    entry = standing.entry
-    is_shown = standing.is_comparable and standing.speedup is not None
-    metric = entry.metric if entry.metric != "gpu_cold" else None
-    unconfined = "unconfined" if entry.confinement == "none" else None
-    speed = (entry.speed, metric, "fragile" if entry.is_fragile else None, unconfined)
-    return StandingRow(
-        rank=str(standing.rank or "—"),
-        time=format_ms(entry.solution_ns if is_shown else None),
-        baseline_time=format_ms(entry.baseline_ns if is_shown else None),
-        speedup=format_speedup(standing.speedup if is_shown else None),
-        light=format_share(entry.share_of_light if is_shown else None, entry.light_source),
-        own=format_own_share(entry.own_share),
-        speed=", ".join(word for word in speed if word),
-        note="the solution has been edited since; this is its former source" if standing.is_older_source else "",
-        reason=f"{entry.verdict.value}: {standing.why_unranked}" if standing.why_unranked else "",
-    )
+    @property
+    def kind(self) -> str:
+        """ranked, passed, failed, unjudged, or apart where it isn't compared here: decides colour and filter."""
+        if self.standing.rank is not None:
+            return "ranked"
+        if not self.standing.is_comparable:
+            return "apart"
+        verdict = self.entry.verdict
+        return "passed" if verdict.passed else "failed" if verdict.blames_solution else "unjudged"
+
+    @property
+    def precision(self) -> str:
+        return title_of(self.standing.precision_class)
+
+    @property
+    def speedup(self) -> Interval | None:
+        """The headline; None for what can't be compared."""
+        return self.standing.speedup if self.standing.is_comparable else None
+
+    @property
+    def rank(self) -> str:
+        return str(self.standing.rank or "—")
+
+    @property
+    def time(self) -> str:
+        return format_ms(self.entry.solution_ns if self.speedup else None)
+
+    @property
+    def baseline_time(self) -> str:
+        return format_ms(self.entry.baseline_ns if self.speedup else None)
+
+    @property
+    def estimate(self) -> str:
+        return format_speedup(self.speedup).partition(" ")[0]
+
+    @property
+    def bounds(self) -> str:
+        return format_speedup(self.speedup).partition(" ")[2]
+
+    @property
+    def like(self) -> str:
+        """'1.19× over eager-float32': beside the reference in the solution's own precision, where that was measured."""
+        over = over_like(self.entry)
+        return f"{format_speedup(over.speedup).partition(' ')[0]} over {over.baseline}" if over and over.speedup else ""
+
+    @property
+    def light(self) -> str:
+        return format_share(self.share)
+
+    @property
+    def share(self) -> float | None:
+        """The share of the speed of light."""
+        return self.entry.share_of_light if self.speedup else None
+
+    @property
+    def own(self) -> str:
+        return format_own_share(self.entry.own_share)
+
+    @property
+    def speed(self) -> str:
+        """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'; 'faster,
+        unconfined' where the solution's process could write what the user could."""
+        metric = self.entry.metric if self.entry.metric != "gpu_cold" else None
+        unconfined = "unconfined" if self.entry.confinement == "none" else None
+        words = (self.entry.speed, metric, "fragile" if self.entry.is_fragile else None, unconfined)
+        return ", ".join(word for word in words if word)
+
+    @property
+    def note(self) -> str:
+        """Say that the source shown is not today's; '' where it is."""
+        is_older = self.standing.is_older_source
+        return "the solution has been edited since; this is its former source" if is_older else ""
+
+    @property
+    def error(self) -> str:
+        return "—"
+
+    @property
+    def worst(self) -> str:
+        return ""
+
+    @property
+    def short(self) -> str:
+        """The text of a small cell."""
+        if self.kind == "ranked":
+            return self.estimate
+        return "simulated" if self.entry.verdict.passed and self.entry.backend == "sim" else self.entry.verdict.value
+
+    @property
+    def tint(self) -> str:
+        """The class of that cell: how far from 1× it is."""
+        if self.kind != "ranked" or self.speedup is None:
+            return self.kind
+        if self.speedup.low <= 1 <= self.speedup.high:
+            return "level"
+        size = max(self.speedup.estimate, 1 / self.speedup.estimate)
+        return ("up" if self.speedup.estimate > 1 else "down") + ("2" if size >= 2 else "1")
 
 
 def rules(board: Board) -> tuple[str, ...]:

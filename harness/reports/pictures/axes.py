@@ -136,8 +136,9 @@ def legend(
     return marks, y
 
 
-def heading(title: str, lines: Sequence[tuple[str, str]], top: float = 22) -> tuple[list[Mark], float]:
+def heading(title: str, lines: Sequence[tuple[str, str]]) -> tuple[list[Mark], float]:
     """A bold title over lines of text with their colours; and where they end."""
+    top = 22.0
     marks: list[Mark] = [Label((10, top), title, size=15, is_bold=True)]
     for text, colour in lines:
         top += 17

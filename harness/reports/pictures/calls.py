@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from harness.model.arms import ArmName
 from harness.model.spread import fences, quartiles
-from harness.model.statistics import Interval, median
+from harness.model.statistics import Interval, median, median_interval
 from harness.model.timing import Timing, Turn
 from harness.reports.pictures.drawing import MARKERS
 from harness.reports.untrusted import one_line
@@ -57,6 +57,11 @@ class ArmSamples:
         return median([block.ns for block in self.blocks])
 
     @cached_property
+    def quartiles_ns(self) -> tuple[float, float]:
+        """Half of the calls lie between them."""
+        return quartiles(self.ns)
+
+    @cached_property
     def fences_ns(self) -> tuple[float, float]:
         return fences(self.ns)
 
@@ -69,7 +74,7 @@ class ArmSamples:
     @cached_property
     def close_up_ns(self) -> tuple[float, float]:
         """The span of an axis of this arm alone: all calls but those so far out that the rest would be a line."""
-        low, high = quartiles(self.ns)
+        low, high = self.quartiles_ns
         reach = max(_CLOSE_UP * (high - low), _LEAST_CLOSE_UP * self.median_ns)
         near = [ns for ns in (*self.ns, *(block.ns for block in self.blocks)) if low - reach <= ns <= high + reach]
         bounds = (self.interval.low, self.interval.high) if self.interval else ()
@@ -87,7 +92,7 @@ class ArmSamples:
     def bins_ns(self) -> tuple[float, ...]:
         """Edges of a histogram over the close-up, as wide as D. Freedman and P. Diaconis (1981) advise."""
         low, high = self.close_up_ns
-        first, third = quartiles(self.ns)
+        first, third = self.quartiles_ns
         width = 2 * (third - first) / len(self.ns) ** (1 / 3)
         count = math.ceil((high - low) / width) if width > 0 else _FEWEST_BINS
         return _edges(low, high, min(max(count, _FEWEST_BINS), _MOST_BINS), is_log=False)
@@ -179,7 +184,7 @@ def _arm(timing: Timing, name: ArmName, number: int) -> ArmSamples:
         numbers=tuple(place for place, _ in calls),
         ns=tuple(ns for _, ns in calls),
         blocks=tuple(BlockValue(first, end, ns) for (first, end, _), ns in values),
-        interval=timing.interval_ns(name),
+        interval=median_interval(timing.block_ns(name)),
     )
 
 

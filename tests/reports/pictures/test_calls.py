@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from harness.model.spread import fences
-from harness.model.spread import spread as spread_of
 from harness.model.timing import TimerOverhead, Timing, Turn
 from harness.reports.pictures.calls import ArmSamples, Samples, counts, samples_of
+from harness.reports.timing import arm_numbers
 from tests.examples import timing
 
 
@@ -97,7 +97,7 @@ def test_outliers_lie_beyond_tukeys_fences() -> None:
 
 def test_a_picture_shows_as_outliers_what_the_table_counts() -> None:
     times = (100, 101, 102, 103, 104, 105, 106, 107, 120, 121)
-    assert sum(arm_of(*times).outliers) == spread_of(times).outliers == 1
+    assert sum(arm_of(*times).outliers) == 1
     assert arm_of(*times).fences_ns == fences(times)
 
 
@@ -167,7 +167,7 @@ def test_arms_look_different_and_the_solution_always_the_same() -> None:
 def test_outliers_are_those_that_other_reports_count() -> None:
     turns = [turn(arm, block, 1000 + block, 1005, 1011) for block in range(8) for arm in ("eager", "solution")]
     record = Timing("full", (*turns, turn("eager", 8, 1000), turn("solution", 8, 900, 1050, 1060)))
-    assert sum(samples_of(record).arms[-1].outliers) == record.spread("solution").outliers == 3
+    assert sum(samples_of(record).arms[-1].outliers) == arm_numbers(record)[-1].outliers == 3
 
 
 def test_blocks_of_short_calls_are_averaged_as_elsewhere() -> None:
