@@ -7,7 +7,6 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from harness.referee.answers.reference import (
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32
+from harness.sandbox.memory import available_bytes
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Bytes of inputs and outputs of one piece, in float64; intermediates and the comparison take a few times as much."""
@@ -196,10 +196,10 @@ class Oracle:
     def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
         """Compute answer() on the CPU. Raises: torch.OutOfMemoryError."""
         needed = _HOST_FACTOR * _DOUBLE * count_elements(inputs, spec)
-        if needed > host_bytes():
+        if needed > (free := available_bytes()):
             raise torch.OutOfMemoryError(
                 f"out of memory: the right answer takes {needed / 2**30:.1f} GiB of the host's memory, which has "
-                f"{host_bytes() / 2**30:.1f} GiB free, and doesn't fit onto the GPU"
+                f"{free / 2**30:.1f} GiB free, and doesn't fit onto the GPU"
             )
         is_double = self.kind == "float64"
         given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
@@ -306,14 +306,6 @@ def piece_bytes(device: str) -> int:
         return _PIECE_BYTES[device]
     free: int = torch.cuda.mem_get_info()[0]
     return min(_PIECE_BYTES[device], int(free * _PIECE_SHARE))
-
-
-def host_bytes() -> int:
-    """The host memory that is available without harm to other processes."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def count_elements(inputs: Sequence[Any], spec: OutputSpec) -> int:

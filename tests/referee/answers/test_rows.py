@@ -138,7 +138,7 @@ def test_what_fits_in_no_piece_is_answered_on_the_host(tmp_path: Path, monkeypat
 def test_a_host_without_room_is_a_shortage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, inputs = unclaimed(tmp_path, "return x / x.norm()")
     Scarce(made.oracle, monkeypatch, most=0)
-    monkeypatch.setattr(oracle_module, "host_bytes", lambda: 100)
+    monkeypatch.setattr(oracle_module, "available_bytes", lambda: 100)
     with pytest.raises(torch.OutOfMemoryError):
         list(made.oracle.pieces(inputs, made.spec))
 
