@@ -25,7 +25,7 @@ from harness.referee.audit import excusing_company
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
-from harness.referee.found import Found, Stage
+from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.memory import require_memory
 from harness.referee.outage import Outage, settled, suspected
@@ -258,13 +258,13 @@ class _Judging:
                 self._load(worker, is_seen=will_be_timed)
                 return worker
 
-            with Stage(found, "load"):
+            with found.stage("load"):
                 notify("loading")
                 kind = Trial if is_gpu else SimulatedTrial
                 written = Written(self.built.builds, self.job.solution_ref.files)
                 driver = self.environment.driver if is_gpu else None
                 trial = kind(self.job, self.workers, load, found, notify, written, driver)
-            with Stage(found, "correctness"):
+            with found.stage("correctness"):
                 trial.check()
             if will_be_timed:
                 trial.time(references, stack)
@@ -274,7 +274,7 @@ class _Judging:
             if is_gpu and timing.enabled:
                 found.remarks.append(f"not timed: case '{timing.case}' was not asked for")
             trial.look_back()
-            with Stage(found, "correctness"):
+            with found.stage("correctness"):
                 trial.require_effect()
 
     def _started(self, stack: ExitStack) -> WorkerProcess:

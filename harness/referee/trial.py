@@ -32,7 +32,7 @@ from harness.referee.buffers.turns import describe_arm
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks
-from harness.referee.found import Found, Stage
+from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.sampling import must_be_sampled
@@ -109,7 +109,7 @@ class Trial:
         """
         timing = self._job.config.timing
         outcomes: list[TimedOutcome] = []
-        with Stage(self._found, "timing"):
+        with self._found.stage("timing"):
             floors = self._workers.host.timer_overhead()
             if floors is None:
                 self._found.remarks += (_NO_FLOORS,)
@@ -155,7 +155,7 @@ class Trial:
         references |= {
             arm: stack.enter_context(self._workers.start()) for arm in references_of(self._job.config.timing)
         }
-        with Stage(self._found, "load"):
+        with self._found.stage("load"):
             self._worker = self._load()
 
     def _time_once(
@@ -168,7 +168,7 @@ class Trial:
     ) -> TimedOutcome:
         # The buffers go before the workers that have them open.
         with ExitStack() as lending, ProbeKernel() as probe, excusing_company() as telemetry:
-            with Stage(self._found, "timing"):
+            with self._found.stage("timing"):
                 setting = self._prepare(self._job.config.timing.case, repeat)
                 config = self._beside_its_like(setting)
                 auditor = self._auditor(setting)
@@ -179,9 +179,9 @@ class Trial:
                 case = CaseTurns(setting, buffers, self._worker, config, instruments)
                 timed = TimedCase(case, references, instruments, series)
                 timed.warm_up(config, self._notify)
-            with Stage(self._found, "correctness"):
+            with self._found.stage("correctness"):
                 self._keep(timed.check(self._notify))
-            with Stage(self._found, "timing"):
+            with self._found.stage("timing"):
                 self._notify("timing")
                 arms = references_of(config.timing)
                 late = {arm: stack.enter_context(self._workers.start()) for arm in arms if arm not in references}
