@@ -29,7 +29,7 @@ from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.memory import require_memory
 from harness.referee.outage import Outage, settled, suspected
-from harness.referee.shortage import Attempt, is_shortage, judge_shortage, let_go
+from harness.referee.shortage import is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.baselines import references_of
 from harness.referee.trial import Trial, is_timed
@@ -233,9 +233,8 @@ class _Judging:
             if self.found.case is None or not is_shortage(error):
                 raise
             self.notify("trying again with the reference in the solution's place")
-            job, was_timed = self.job, "timing" in self.found.stages_s
-            attempt = Attempt(job.problem, self.found.case, job.seed, job.config, was_timed)
-            judged = judge_shortage(error, attempt, self.workers)
+            was_timed = "timing" in self.found.stages_s
+            judged = judge_shortage(error, self.job, self.found.case, was_timed, self.workers)
             if judged is error:
                 raise
             raise judged from error
