@@ -61,8 +61,15 @@ class Telemetry:
         `measured_pid`: the process whose memory is looked at as well.
         """
         watch = Watch(self._gpu, self._pause, measured_pid)
-        with watch:
+        thread = threading.Thread(target=watch.sample, name="telemetry", daemon=True)
+        if self._gpu is not None:
+            thread.start()
+        try:
             yield watch
+        finally:
+            watch.ended.set()
+            if self._gpu is not None:
+                thread.join()
         watch.other_processes = self.other_processes()
 
     def other_processes(self) -> int | None:
@@ -130,8 +137,7 @@ class Watch:
         self._measured_pid = measured_pid
         self.process_bytes: int | None = None
         self._samples: list[Sample] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
+        self.ended = threading.Event()
         self.other_processes: int | None = None
 
     def state(self) -> GpuState | None:
@@ -156,34 +162,18 @@ class Watch:
             other_processes=self.other_processes,
         )
 
-    def __enter__(self) -> Watch:
-        if self._gpu is not None:
-            self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._gpu is None:
-            return
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def sample(self) -> None:
         """Sample, first an interval after the start; a shorter turn has one sample, right at its end."""
         assert self._gpu is not None
         while True:
-            is_over = self._pause(self._ended)
+            is_over = self._pause(self.ended)
             if not is_over or not self._samples:
                 self._samples.append(self._gpu.sample())
-                self._weigh(self._gpu)
+                used = (self._gpu.processes() or {}).get(self._measured_pid) if self._measured_pid else None
+                if used is not None:
+                    self.process_bytes = max(self.process_bytes or 0, used)
             if is_over:
                 return
-
-    def _weigh(self, gpu: NvmlGpu) -> None:
-        if self._measured_pid is None:
-            return
-        used = (gpu.processes() or {}).get(self._measured_pid)
-        if used is not None:
-            self.process_bytes = max(self.process_bytes or 0, used)
 
 
 def _wait_an_interval(ended: threading.Event) -> bool:
