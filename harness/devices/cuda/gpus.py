@@ -8,6 +8,14 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from harness.errors import MachineError
+
+if TYPE_CHECKING:
+    from harness.devices.base import SharedBuffer
+    from harness.model.timing import TimerOverhead
+    from harness.sandbox.wire.device import SeenGpu
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, cuda.h
 
@@ -85,3 +93,33 @@ def _gpu(index: int) -> Gpu:
     properties = torch.cuda.get_device_properties(index)
     model = f"{properties.name}, {properties.total_memory >> 20} MiB, {properties.major}.{properties.minor}"
     return Gpu(index, model, gpu_uuid(index))
+
+
+@dataclass
+class DistantGpu:
+    """A GPU of another machine, for workers that build for it here: base.Host as far as builds need it."""
+
+    seen: SeenGpu
+    name: Literal["cuda", "sim"] = "cuda"
+    torch_device: str = "cpu"
+
+    def allocate(self, nbytes: int) -> SharedBuffer:
+        raise MachineError("the GPU is in another machine")
+
+    def worker_arguments(self) -> list[str]:
+        return []
+
+    def worker_environment(self, for_build: bool) -> dict[str, str]:
+        return worker_environment("{major}.{minor}".format(**self.seen.properties), for_build)
+
+    def seen_gpu(self) -> SeenGpu:
+        return self.seen
+
+    def timer_overhead(self) -> TimerOverhead | None:
+        return None
+
+    def require_alive(self) -> None:
+        raise MachineError("the GPU is in another machine")
+
+    def free_bytes(self) -> int | None:
+        return None
