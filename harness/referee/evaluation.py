@@ -31,7 +31,7 @@ from harness.referee.memory import require_memory
 from harness.referee.outage import Outage, settled, suspected
 from harness.referee.shortage import is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
-from harness.referee.timing.baselines import references_of
+from harness.referee.timing.references import references_of
 from harness.referee.trial import Trial, is_timed
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for

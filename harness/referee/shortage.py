@@ -32,8 +32,7 @@ from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.job import Job
 from harness.referee.memory import need_of, too_little
 from harness.referee.setting import prepare_setting
-from harness.referee.timing.baselines import references_of
-from harness.referee.timing.references import References
+from harness.referee.timing.references import References, references_of
 from harness.sandbox.outcome import SolutionFailed
 
 _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -22,9 +22,8 @@ from harness.referee.buffers.turns import describe_arm
 from harness.referee.correctness import CaseOutcome, Notify, check_turns, take_first
 from harness.referee.memory import is_memory_scarce
 from harness.referee.timing.arms import Instruments, WorkerArms, recorded_turn
-from harness.referee.timing.baselines import references_of
 from harness.referee.timing.measure import measure, measure_row, turn_length, warm_up
-from harness.referee.timing.references import BaselineFailed, References
+from harness.referee.timing.references import BaselineFailed, References, references_of
 from harness.referee.timing.series import Series
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
