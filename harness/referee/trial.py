@@ -28,10 +28,9 @@ from harness.referee.audit.run_time import Written
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.slots import Capacity
-from harness.referee.buffers.turns import describe_arm
+from harness.referee.buffers.turns import describe_arm, flag_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
-from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.mutants.telling import describe_varied, telling

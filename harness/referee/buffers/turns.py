@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.builder.build import compile_failure
@@ -25,6 +25,7 @@ from harness.sandbox.wire.messages import (
     Constructed,
     Describe,
     Described,
+    FlagChange,
     GiveBack,
     Load,
     Optimization,
@@ -165,6 +166,20 @@ def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
         raise _failure(worker, error.raised, "when asked for torch's flags", Verdict.RUNTIME_ERROR) from None
     assert isinstance(reply, Described)
     return reply
+
+
+def flag_remarks(who: str, changes: Sequence[FlagChange], known: Sequence[FlagChange] = ()) -> list[str]:
+    """One remark on the changes to torch's global flags besides those that are `known`; none where there are no others.
+    Only the module's own process says that it made them."""
+    new = [change for change in changes if change not in known]
+    words = ", ".join(f"{change.name} {_said(change.before)} → {_said(change.after)}" for change in new)
+    return [f"by its process's own account {who} changed torch's flags: {words}"] if new else []
+
+
+def _said(flag: Flag | None) -> str:
+    if flag is None:
+        return "contradictory"
+    return flag if isinstance(flag, str) else "on" if flag else "off"
 
 
 def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:

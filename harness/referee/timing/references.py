@@ -12,8 +12,7 @@ from harness.model.config import Config, LimitsConfig, TimingConfig
 from harness.model.environment import Flag
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers.buffers import Buffers
-from harness.referee.buffers.turns import Taken, construct_arm, describe_arm, load_arm, take_turn
-from harness.referee.flag_changes import flag_remarks
+from harness.referee.buffers.turns import Taken, construct_arm, describe_arm, flag_remarks, load_arm, take_turn
 from harness.referee.judgement import judge_form
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
