@@ -21,7 +21,7 @@ from harness.referee.answers.reference import (
     blamed_on,
     unpack,
 )
-from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
+from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32
 from harness.sandbox.memory import available_bytes
@@ -265,7 +265,7 @@ def _outputs(returned: Any) -> tuple[torch.Tensor, ...]:
 
 
 def _double(value: Any) -> Any:
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    return value.double() if is_floating(value) else value
 
 
 def _channels_last(value: Any) -> Any:

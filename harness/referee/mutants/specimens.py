@@ -20,7 +20,7 @@ from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
 from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.answers.rows import Rows
+from harness.referee.answers.rows import Rows, is_floating
 from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
@@ -79,7 +79,7 @@ def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Examined]:
     drawn = _draw_case(setting)
     base = _examine(setting, None, drawn, setting.tolerances)
     yield base
-    if not any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in drawn.inputs):
+    if not any(map(is_floating, drawn.inputs)):
         return
     if operation := endangers_device(setting.problem.source):
         skipped[f"{setting.case}, variants"] = f"{operation} aborts the device where an input is no probability"
