@@ -115,7 +115,7 @@ def check_sampled(
         if not (is_whole or setting.problem.independent_batch) or not _is_one_kernels_work(reply):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
-        answer = _Answer(buffers, inputs, setting, is_whole)
+        answer = _SampledAnswer(buffers, inputs, setting, is_whole)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
         if not check.passed and _may_add_up(reply):
             try:
@@ -225,7 +225,7 @@ def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int
     return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape)
 
 
-class _Answer:
+class _SampledAnswer:
     """The right answer for the whole case, or by rows alone for the first and the last row (dimension 0) that the
     sampled blocks touched. What counts is what they wrote; of a whole case all, where that is nothing.
 
@@ -276,7 +276,7 @@ class _Answer:
         return [(start, stop, start) for start, stop in _runs(rows, output)] if rows.numel() else []
 
 
-def _judge(answer: _Answer, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
+def _judge(answer: _SampledAnswer, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
     """Judge by the least tolerance where problem.yaml names none. Where that isn't kept, the reference's own error
     decides: finding that out takes longer than all the rest. Raises: InvalidProblem."""
     pairs = zip(answer.want, setting.spec.dtypes, strict=True)
