@@ -9,7 +9,7 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ class Reference:
     """
 
     def __init__(self, problem: Problem, case: str, device: str) -> None:
-        self._case = case
+        self.case = case
         self._device = device
         self._batch_statistics = problem.batch_statistics
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
@@ -140,9 +140,6 @@ class Reference:
                 run = model, real, model(*real)
         return _spec_of(*run)
 
-    def _complain(self, what: str, error: BaseException) -> InvalidProblem:
-        return InvalidProblem(f"{what} in case '{self._case}': {type(error).__name__}: {error}")
-
 
 def keeps_statistics(problem: Problem, case: str) -> bool:
     """Say whether the reference has layers that use kept statistics in eval(), and the batch's in training mode."""
@@ -178,19 +175,15 @@ class Placed(TorchFunctionMode):
         return torch.device(self._device) if is_cuda else value
 
 
-class blamed_on:  # noqa: N801 - reads as a phrase in 'with'
-    """Context: turn an exception of the problem's code into InvalidProblem. Lack of memory stays what it is."""
-
-    def __init__(self, reference: Reference, what: str) -> None:
-        self._reference = reference
-        self._what = what
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
-        ours = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
-        if isinstance(error, PROBLEM_ERRORS) and not isinstance(error, ours):
-            raise self._reference._complain(self._what, error) from error
+@contextlib.contextmanager
+def blamed_on(reference: Reference, what: str) -> Iterator[None]:
+    """Turn an exception of the problem's code into InvalidProblem. Lack of memory stays what it is."""
+    try:
+        yield
+    except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+        raise
+    except PROBLEM_ERRORS as error:
+        raise InvalidProblem(f"{what} in case '{reference.case}': {type(error).__name__}: {error}") from error
 
 
 def _print_aside(*values: Any, **options: Any) -> None:
