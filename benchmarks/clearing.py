@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 
 from harness.model.spread import spread
-from harness.referee.audit import ProbeKernel
+from harness.referee.audit.idle_gpu import ProbeKernel
 
 _GIB = 2**30
 _COURSE_S = 0.4

@@ -30,7 +30,7 @@ from harness.model.arms import ArmName
 from harness.model.config import Config
 from harness.model.statistics import Interval, median
 from harness.model.timing import Timing
-from harness.referee.audit import ProbeKernel
+from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.traced_turn import AroundCalls, output_sizes, read_traced_turn
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns

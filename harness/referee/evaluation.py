@@ -21,7 +21,7 @@ from harness.model.own_lines import in_own_lines
 from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
-from harness.referee.audit import excusing_company
+from harness.referee.audit.company import excusing_company
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify

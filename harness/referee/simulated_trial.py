@@ -9,7 +9,7 @@ from harness.devices.base import Host
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.audit import TracedCase, no_custom_kernel
+from harness.referee.audit.custom import TracedCase, no_custom_kernel
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.slots import Capacity

@@ -15,15 +15,10 @@ from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
 from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
-from harness.referee.audit import (
-    Auditor,
-    ProbeKernel,
-    TracedCase,
-    accused_of,
-    excusing_company,
-    gather_facts,
-    remarks_on,
-)
+from harness.referee.audit.auditor import Auditor, gather_facts
+from harness.referee.audit.company import excusing_company
+from harness.referee.audit.custom import TracedCase, accused_of, remarks_on
+from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at
