@@ -6,7 +6,6 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -38,13 +37,8 @@ more time than the search takes."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
-
-@dataclass(frozen=True)
-class Piece:
-    """The oracle's outputs for some rows (dimension 0), or for all."""
-
-    rows: slice
-    outputs: tuple[torch.Tensor, ...]
+Piece = tuple[slice, tuple[torch.Tensor, ...]]
+"""Some rows (dimension 0), or all, with the oracle's outputs for them."""
 
 
 class Oracle:
@@ -71,7 +65,7 @@ class Oracle:
         not even one row fits. Raises: torch.OutOfMemoryError where the host has no room either."""
         rows = self.rows(inputs, spec)
         if rows is None:
-            yield Piece(slice(None), self.answer_anywhere(inputs, spec))
+            yield slice(None), self.answer_anywhere(inputs, spec)
             return
         step = self.rows_of_a_piece(inputs, spec, rows)
         start = 0
@@ -82,7 +76,7 @@ class Oracle:
             if outputs is None:
                 step = (step + 1) // 2
                 continue
-            yield Piece(part, outputs)
+            yield part, outputs
             del outputs
             start = part.stop
 
