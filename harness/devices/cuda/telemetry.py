@@ -36,8 +36,8 @@ Pause = Callable[[threading.Event], bool]
 class Telemetry:
     """Watches the GPU that torch sees first, through one measurement. A context manager, used by one thread.
 
-    Without NVML nothing fails: states are None, and `remarks` say why. `had_company`: another program was on the GPU at
-    one of the looks.
+    Without NVML nothing fails: states are None, and `remarks` say why, each once. `had_company`: another program was on
+    the GPU at one of the looks.
     """
 
     def __init__(self, open_gpu: OpenGpu | None = None, pause: Pause | None = None) -> None:
@@ -46,13 +46,8 @@ class Telemetry:
         self._pause = pause or _wait_an_interval
         self._stack = ExitStack()
         self._gpu: NvmlGpu | None = None
-        self._remarks: dict[str, None] = {}
+        self.remarks: list[str] = []
         self.had_company = False
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Remarks on what couldn't be recorded and why, each once."""
-        return tuple(self._remarks)
 
     @contextmanager
     def watch(self, measured_pid: int | None = None) -> Iterator[Watch]:
@@ -99,7 +94,8 @@ class Telemetry:
         self._stack.close()
 
     def _remark(self, text: str) -> None:
-        self._remarks[text] = None
+        if text not in self.remarks:
+            self.remarks.append(text)
 
 
 def _is_ours(pid: int) -> bool:
