@@ -91,10 +91,22 @@ def _verdict_on(error: Exception) -> tuple[Verdict, Failure | None]:
     return Verdict.HARNESS_ERROR, _failure(Verdict.HARNESS_ERROR, text, details)
 
 
+def _is_for_another_gpu(job: Job, environment: Environment) -> bool:
+    return environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability)
+
+
 def _require_fit(job: Job, environment: Environment) -> None:
     """Raises: SolutionFailed where this machine can say nothing of the solution."""
-    if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
-        raise _on_another_gpu(job, environment)
+    if not _is_for_another_gpu(job, environment):
+        return
+    needed = str(job.solution.about.compute_capability)
+    named = f"{needed[:-1]} or newer" if needed.endswith("+") else needed
+    raise SolutionFailed(
+        Verdict.UNSUPPORTED,
+        f"it runs on GPUs of compute capability {named}, says solution.yaml; this one ({environment.gpu}) has "
+        f"{environment.compute_capability}",
+        next_step="run it on such a GPU; nothing is said of it here",
+    )
 
 
 def _recorded(
@@ -154,23 +166,12 @@ def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> S
     reason in his files: that the simulator refused something is the word of a worker, which anybody can give. Should he
     be judged all the same, as he says. Who says that he needs another GPU isn't judged on this one.
     """
-    if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
+    if _is_for_another_gpu(job, environment):
         return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)
     says_so = job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED
     if says_so and beyond_simulator(job.solution_ref.files):
         return replace(job.solution_ref, expected_verdict=verdict)
     return job.solution_ref
-
-
-def _on_another_gpu(job: Job, environment: Environment) -> SolutionFailed:
-    needed = str(job.solution.about.compute_capability)
-    named = f"{needed[:-1]} or newer" if needed.endswith("+") else needed
-    return SolutionFailed(
-        Verdict.UNSUPPORTED,
-        f"it runs on GPUs of compute capability {named}, says solution.yaml; this one ({environment.gpu}) has "
-        f"{environment.compute_capability}",
-        next_step="run it on such a GPU; nothing is said of it here",
-    )
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
