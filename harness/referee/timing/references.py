@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.devices import FLAGS
 from harness.model.arms import Baseline, ReferenceArm
@@ -13,6 +13,7 @@ from harness.model.environment import Flag
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.turns import Taken, construct_arm, describe_arm, flag_remarks, load_arm, take_turn
+from harness.referee.correctness import Notify
 from harness.referee.judgement import judge_form
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
@@ -91,7 +92,7 @@ class References:
         setting: Setting,
         arms: Sequence[ReferenceArm],
         config: Config,
-        notify: Callable[[str], None],
+        notify: Notify,
     ) -> None:
         """Load and construct these.
 
