@@ -17,7 +17,7 @@ import torch
 
 from harness.model.spread import quartiles
 from harness.model.statistics import median
-from harness.referee.audit import ProbeKernel
+from harness.referee.audit.idle_gpu import ProbeKernel
 
 _GIB = 2**30
 _COURSE_S = 0.4

@@ -30,7 +30,7 @@ from harness.model.arms import ArmName
 from harness.model.config import Config
 from harness.model.statistics import Interval, median
 from harness.model.timing import Timing
-from harness.referee.audit import ProbeKernel
+from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.traced_turn import AroundCalls, output_sizes, read_traced_turn
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
@@ -38,8 +38,8 @@ from harness.referee.buffers.slots import Capacity
 from harness.referee.buffers.turns import load_arm
 from harness.referee.setting import Setting, draw_master_seed, prepare_setting
 from harness.referee.timing.arms import Instruments
-from harness.referee.timing.baselines import references_of
 from harness.referee.timing.launch_hold import LaunchHold
+from harness.referee.timing.references import references_of
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.settling import Settling, still_fill_ns
 from harness.referee.timing.timed_case import TimedCase

@@ -198,8 +198,8 @@ def compared(
         if tuple(output.shape) != shape:
             raise RuntimeError(f"shape {tuple(output.shape)}, and {shape} by the reference")
         comparison = Comparison(shape, output.dtype, tolerance)
-        for piece in pieces:
-            comparison.add(output[piece.rows] if output.dim() else output, piece.outputs[number])
+        for rows, outputs in pieces:
+            comparison.add(output[rows] if output.dim() else output, outputs[number])
         worst = max(worst, comparison.result().worst)
     return worst, worst > 1 and not all(output.passed for output in judge_values(got, inputs, setting))
 

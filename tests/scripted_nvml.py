@@ -54,12 +54,6 @@ class ScriptedNvml:
     def nvmlShutdown(self) -> None:  # noqa: N802
         self.users -= 1
 
-    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
-        return len(self.uuids)
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:  # noqa: N802
-        return self.uuids[index]
-
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
         if uuid not in self.uuids:
             raise NOT_FOUND

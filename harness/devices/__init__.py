@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.devices.choice import require_simulator as require_simulator
     from harness.devices.cuda.clocks import SmClock as SmClock
     from harness.devices.cuda.clocks import left_locked as left_locked
-    from harness.devices.cuda.distant import DistantGpu as DistantGpu
+    from harness.devices.cuda.gpus import DistantGpu as DistantGpu
     from harness.devices.cuda.gpus import compute_capability as compute_capability
     from harness.devices.cuda.gpus import equal_gpus as equal_gpus
     from harness.devices.cuda.gpus import gpu_uuid as gpu_uuid

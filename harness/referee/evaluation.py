@@ -21,17 +21,17 @@ from harness.model.own_lines import in_own_lines
 from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
-from harness.referee.audit import excusing_company
+from harness.referee.audit.company import excusing_company
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
-from harness.referee.found import Found, Stage
+from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.memory import require_memory
 from harness.referee.outage import Outage, settled, suspected
-from harness.referee.shortage import Attempt, is_shortage, judge_shortage, let_go
+from harness.referee.shortage import is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
-from harness.referee.timing.baselines import references_of
+from harness.referee.timing.references import references_of
 from harness.referee.trial import Trial, is_timed
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
@@ -91,10 +91,22 @@ def _verdict_on(error: Exception) -> tuple[Verdict, Failure | None]:
     return Verdict.HARNESS_ERROR, _failure(Verdict.HARNESS_ERROR, text, details)
 
 
+def _is_for_another_gpu(job: Job, environment: Environment) -> bool:
+    return environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability)
+
+
 def _require_fit(job: Job, environment: Environment) -> None:
     """Raises: SolutionFailed where this machine can say nothing of the solution."""
-    if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
-        raise _on_another_gpu(job, environment)
+    if not _is_for_another_gpu(job, environment):
+        return
+    needed = str(job.solution.about.compute_capability)
+    named = f"{needed[:-1]} or newer" if needed.endswith("+") else needed
+    raise SolutionFailed(
+        Verdict.UNSUPPORTED,
+        f"it runs on GPUs of compute capability {named}, says solution.yaml; this one ({environment.gpu}) has "
+        f"{environment.compute_capability}",
+        next_step="run it on such a GPU; nothing is said of it here",
+    )
 
 
 def _recorded(
@@ -154,23 +166,12 @@ def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> S
     reason in his files: that the simulator refused something is the word of a worker, which anybody can give. Should he
     be judged all the same, as he says. Who says that he needs another GPU isn't judged on this one.
     """
-    if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
+    if _is_for_another_gpu(job, environment):
         return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)
     says_so = job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED
     if says_so and beyond_simulator(job.solution_ref.files):
         return replace(job.solution_ref, expected_verdict=verdict)
     return job.solution_ref
-
-
-def _on_another_gpu(job: Job, environment: Environment) -> SolutionFailed:
-    needed = str(job.solution.about.compute_capability)
-    named = f"{needed[:-1]} or newer" if needed.endswith("+") else needed
-    return SolutionFailed(
-        Verdict.UNSUPPORTED,
-        f"it runs on GPUs of compute capability {named}, says solution.yaml; this one ({environment.gpu}) has "
-        f"{environment.compute_capability}",
-        next_step="run it on such a GPU; nothing is said of it here",
-    )
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
@@ -233,9 +234,8 @@ class _Judging:
             if self.found.case is None or not is_shortage(error):
                 raise
             self.notify("trying again with the reference in the solution's place")
-            job, was_timed = self.job, "timing" in self.found.stages_s
-            attempt = Attempt(job.problem, self.found.case, job.seed, job.config, was_timed)
-            judged = judge_shortage(error, attempt, self.workers)
+            was_timed = "timing" in self.found.stages_s
+            judged = judge_shortage(error, self.job, self.found.case, was_timed, self.workers)
             if judged is error:
                 raise
             raise judged from error
@@ -258,13 +258,13 @@ class _Judging:
                 self._load(worker, is_seen=will_be_timed)
                 return worker
 
-            with Stage(found, "load"):
+            with found.stage("load"):
                 notify("loading")
                 kind = Trial if is_gpu else SimulatedTrial
                 written = Written(self.built.builds, self.job.solution_ref.files)
                 driver = self.environment.driver if is_gpu else None
                 trial = kind(self.job, self.workers, load, found, notify, written, driver)
-            with Stage(found, "correctness"):
+            with found.stage("correctness"):
                 trial.check()
             if will_be_timed:
                 trial.time(references, stack)
@@ -274,7 +274,7 @@ class _Judging:
             if is_gpu and timing.enabled:
                 found.remarks.append(f"not timed: case '{timing.case}' was not asked for")
             trial.look_back()
-            with Stage(found, "correctness"):
+            with found.stage("correctness"):
                 trial.require_effect()
 
     def _started(self, stack: ExitStack) -> WorkerProcess:

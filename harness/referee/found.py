@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from harness.model.build import CompiledBaseline
@@ -41,17 +43,11 @@ class Found:
             other.stages_s[name] = other.stages_s.get(name, 0.0) + seconds
         vars(self).update(vars(other))
 
-
-class Stage:
-    """Context: the wall-clock seconds of a stage, kept however it ends, and added up where it comes twice."""
-
-    def __init__(self, found: Found, name: str) -> None:
-        self._found = found
-        self._name = name
-
-    def __enter__(self) -> None:
-        self._started = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        seconds = time.monotonic() - self._started
-        self._found.stages_s[self._name] = self._found.stages_s.get(self._name, 0.0) + seconds
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Keep the wall-clock seconds of a stage, however it ends, and add them up where it comes twice."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.stages_s[name] = self.stages_s.get(name, 0.0) + time.monotonic() - started

@@ -74,7 +74,7 @@ def judge_values(
     decides: a right kernel may err where the reference errs.
     """
     held_to = tuple(tolerances or setting.tolerances)
-    compared = _compared(got, inputs, setting, held_to)
+    compared = compared_with_oracle(got, inputs, setting, held_to)
     for _ in range(_ROUNDS):
         if all(output.passed for output in compared):
             break
@@ -82,21 +82,21 @@ def judge_values(
         milder = setting.milder(held_to, inputs, rows)
         if milder == held_to:
             break
-        held_to, compared = milder, _compared(got, inputs, setting, milder)
+        held_to, compared = milder, compared_with_oracle(got, inputs, setting, milder)
     return compared
 
 
-def _compared(
+def compared_with_oracle(
     got: Sequence[torch.Tensor], inputs: Sequence[Any], setting: Setting, held_to: Sequence[Tolerance]
 ) -> tuple[OutputComparison, ...]:
+    """Compare complete outputs with the oracle's, whose errors these tolerances permit."""
     spec = setting.spec
     forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
     comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
-    for piece in setting.oracle.pieces(inputs, spec):
-        first_row = piece.rows.start
-        for comparison, tensor, want in zip(comparisons, got, piece.outputs, strict=True):
-            origin = () if first_row is None else (first_row,)
-            comparison.add(tensor[piece.rows] if tensor.dim() else tensor, want, origin)
+    for rows, outputs in setting.oracle.pieces(inputs, spec):
+        origin = () if rows.start is None else (rows.start,)
+        for comparison, tensor, want in zip(comparisons, got, outputs, strict=True):
+            comparison.add(tensor[rows] if tensor.dim() else tensor, want, origin)
     return tuple(comparison.result() for comparison in comparisons)
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -27,14 +27,10 @@ from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.case_turns import at
+from harness.referee.buffers.slots import tensor_bytes
 from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
-from harness.referee.judgement import (
-    describe_finding,
-    judge_form,
-    judge_sharing,
-    require_passed,
-)
+from harness.referee.judgement import describe_finding, judge_form, judge_sharing, require_passed
 from harness.referee.setting import Setting
 from harness.referee.tolerance import ErrorEvidence, least_tolerance
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
@@ -52,6 +48,8 @@ _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
 """The most that the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22
 _ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,7 @@ def must_be_sampled(setting: Setting, host: Host) -> bool:
     """Say whether a case is too large to be simulated whole."""
     if host.name != "sim" or setting.meta_inputs is None:
         return False
-    total = _nbytes(setting.meta_inputs)
-    for shape, dtype in zip(setting.spec.shapes, setting.spec.dtypes, strict=True):
-        total += math.prod(shape) * dtype.itemsize
-    return total > COMPLETE_BYTES
+    return tensor_bytes(setting.meta_inputs) + setting.spec.nbytes > COMPLETE_BYTES
 
 
 def check_sampled(
@@ -120,7 +115,7 @@ def check_sampled(
         if not (is_whole or setting.problem.independent_batch) or not _is_one_kernels_work(reply):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
-        answer = (_Whole if is_whole else _EdgeRows)(buffers, inputs, setting)
+        answer = _SampledAnswer(buffers, inputs, setting, is_whole)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
         if not check.passed and _may_add_up(reply):
             try:
@@ -209,7 +204,7 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
     small = next((case for case in setting.problem.cases if case != FULL), None)
     if small is not None:
         drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
-    elif _nbytes(specs) <= _DRAWN_BYTES:
+    elif tensor_bytes(specs) <= _DRAWN_BYTES:
         drawn = setting.reference.make_inputs(seed)
     else:
         raise SolutionFailed(
@@ -223,10 +218,6 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
     ]
 
 
-def _nbytes(values: Sequence[object]) -> int:
-    return sum(value.numel() * value.itemsize for value in values if isinstance(value, torch.Tensor))
-
-
 def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int) -> PeriodicInput:
     """Stretch `values` (drawn at a small shape) over one period."""
     count = _PERIOD_PAGES * page_bytes // values.dtype.itemsize
@@ -234,73 +225,58 @@ def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int
     return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape)
 
 
-class _EdgeRows:
-    """The right answer for the first and the last row (dimension 0) that the sampled blocks touched, by rows alone.
+class _SampledAnswer:
+    """The right answer for the whole case, or by rows alone for the first and the last row (dimension 0) that the
+    sampled blocks touched. What counts is what they wrote; of a whole case all, where that is nothing.
 
-    Raises: SolutionFailed where they wrote nothing at all.
+    Raises: SolutionFailed where rows are wanted, and nothing was written at all.
     """
 
-    scope: Scope = "row"
-
-    def __init__(self, buffers: Buffers, inputs: Sequence[Any], setting: Setting) -> None:
-        self._buffers, self._setting = buffers, setting
-        pairs = zip(buffers.outputs(), buffers.output_buffers(), strict=True)
-        found = [_require_written(_written_rows(output, buffer)) for output, buffer in pairs]
-        self._rows = [list(dict.fromkeys((int(rows[0]), int(rows[-1])))) for rows in found]
-        self._given = [_rows_of(inputs, rows) for rows in self._rows]
-        self.want = [setting.oracle.answer(given)[number] for number, given in enumerate(self._given)]
-
-    @cached_property
-    def evidence(self) -> list[ErrorEvidence]:
-        return [self._setting.evidence_on(given)[number] for number, given in enumerate(self._given)]
-
-    def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
-        parts = zip(self._buffers.outputs(), self._rows, self.want, tolerances, strict=True)
-        return tuple(self._compare_one(*part, is_all) for part in parts)
-
-    def _compare_one(
-        self, output: torch.Tensor, rows: Sequence[int], want: torch.Tensor, tolerance: Tolerance, is_all: bool
-    ) -> OutputComparison:
-        comparison = Comparison(tuple(output.shape), output.dtype, tolerance)
-        for place, row in enumerate(rows):
-            part = output[row : row + 1]
-            comparison.add(part, want[place : place + 1], (row,), None if is_all else _was_written(part))
-        return comparison.result()
-
-
-class _Whole:
-    """The right answer for the whole case; what counts is what the sampled blocks wrote, and where that is nothing at
-    all, the whole output."""
-
-    scope: Scope = "complete"
-
-    def __init__(self, buffers: Buffers, inputs: Sequence[Any], setting: Setting) -> None:
-        self._buffers, self._setting, self._inputs = buffers, setting, inputs
-        self.want = setting.oracle.answer(inputs)
+    def __init__(self, buffers: Buffers, inputs: Sequence[Any], setting: Setting, is_whole: bool) -> None:
+        self._buffers, self._inputs, self._setting = buffers, inputs, setting
+        self._rows: list[list[int]] | None = None
+        if not is_whole:
+            pairs = zip(buffers.outputs(), buffers.output_buffers(), strict=True)
+            found = [_require_written(_written_rows(output, buffer)) for output, buffer in pairs]
+            self._rows = [list(dict.fromkeys((int(rows[0]), int(rows[-1])))) for rows in found]
+        self.scope: Scope = "complete" if is_whole else "row"
+        self.want = self._of_each_output(setting.oracle.answer)
 
     @cached_property
     def evidence(self) -> Sequence[ErrorEvidence]:
-        return self._setting.evidence_on(self._inputs)
+        return self._of_each_output(self._setting.evidence_on)
+
+    def _of_each_output(self, find: Callable[[Sequence[Any]], Sequence[_Found]]) -> Sequence[_Found]:
+        """What `find` gives for each output, by the inputs that count for it."""
+        if self._rows is None:
+            return find(self._inputs)
+        return [find(_rows_of(self._inputs, rows))[number] for number, rows in enumerate(self._rows)]
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
-        parts = zip(self._buffers.outputs(), self._buffers.output_buffers(), self.want, tolerances, strict=True)
-        return tuple(self._compare_one(*part, is_all) for part in parts)
-
-    def _compare_one(
-        self, output: torch.Tensor, buffer: SharedBuffer, want: torch.Tensor, tolerance: Tolerance, is_all: bool
-    ) -> OutputComparison:
-        comparison = Comparison(tuple(output.shape), output.dtype, tolerance)
-        rows = torch.empty(0) if is_all or not output.dim() else _written_rows(output, buffer)
-        if rows.numel() == 0:
-            comparison.add(output, want)
-        else:
-            for start, stop in _runs(rows, output):
+        found = []
+        for number, (output, want) in enumerate(zip(self._buffers.outputs(), self.want, strict=True)):
+            comparison = Comparison(tuple(output.shape), output.dtype, tolerances[number])
+            spans = self._spans(number, output, is_all)
+            if not spans:
+                comparison.add(output, want)
+            for start, stop, first in spans:
                 part = output[start:stop]
-                comparison.add(part, want[start:stop], (start,), _was_written(part))
-        return comparison.result()
+                only = None if is_all else _was_written(part)
+                comparison.add(part, want[first : first + stop - start], (start,), only)
+            found.append(comparison.result())
+        return tuple(found)
+
+    def _spans(self, number: int, output: torch.Tensor, is_all: bool) -> list[tuple[int, int, int]]:
+        """Ranges of an output's rows, each with its first row in `want`; none for all of the output."""
+        if self._rows is not None:
+            return [(row, row + 1, place) for place, row in enumerate(self._rows[number])]
+        if is_all or not output.dim():
+            return []
+        rows = _written_rows(output, self._buffers.output_buffers()[number])
+        return [(start, stop, start) for start, stop in _runs(rows, output)] if rows.numel() else []
 
 
-def _judge(answer: _EdgeRows | _Whole, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
+def _judge(answer: _SampledAnswer, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
     """Judge by the least tolerance where problem.yaml names none. Where that isn't kept, the reference's own error
     decides: finding that out takes longer than all the rest. Raises: InvalidProblem."""
     pairs = zip(answer.want, setting.spec.dtypes, strict=True)

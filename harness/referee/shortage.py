@@ -8,13 +8,13 @@ failed is done again with the reference in the solution's place.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import functools
 import inspect
 import itertools
 import random
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import FrameType
 
@@ -23,19 +23,17 @@ import torch
 from harness.builder.workers import Workers
 from harness.errors import Interrupted
 from harness.model.arms import ReferenceArm
-from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import piece_bytes
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.job import Job
 from harness.referee.memory import need_of, too_little
 from harness.referee.setting import prepare_setting
-from harness.referee.timing.baselines import references_of
-from harness.referee.timing.references import References
+from harness.referee.timing.references import References, references_of
 from harness.sandbox.outcome import SolutionFailed
-from harness.workspace.problem import Problem
 
 _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 """Frames that may yet go on: clearing one ends it."""
@@ -46,17 +44,6 @@ _CLEANING_S = 1.0
 """The driver may clean up after a process for a while when that has ended already."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Attempt:
-    """The work under way: judging a case, and perhaps timing it against the first baseline."""
-
-    problem: Problem
-    case: str
-    seed: int
-    config: Config
-    is_timed: bool
-
-
 def is_shortage(error: Exception) -> bool:
     """Say whether memory ran out for the referee or a baseline, or for the solution by its worker's own word."""
     if isinstance(error, SolutionFailed):
@@ -64,19 +51,20 @@ def is_shortage(error: Exception) -> bool:
     return any(map(_is_shortage, _causes(error)))
 
 
-def judge_shortage(error: Exception, attempt: Attempt, workers: Workers) -> SolutionFailed:
-    """The verdict where memory ran out, for whomever: the solution's where the reference in its place has enough, else
-    nobody's: `unsupported`. The solution's worker and the baselines' have ended.
+def judge_shortage(error: Exception, job: Job, case: str, is_timed: bool, workers: Workers) -> SolutionFailed:
+    """The verdict where memory ran out, for whomever, while a case was judged or timed: the solution's where the
+    reference in its place has enough, else nobody's: `unsupported`. The workers have ended.
 
     Raises: Interrupted.
     """
     let_go(error)
-    if not any(_works(attempt, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
+    repeat = functools.partial(_repeat, job, case, is_timed, workers)
+    if not any(_works(repeat, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
         present = torch.cuda.mem_get_info()[0] / 2**30
-        need = need_of(attempt.problem, attempt.case)
+        need = need_of(job.problem, case)
         needed = f"{need.least_bytes(piece_bytes('cuda')) / 2**30:.1f} GiB at least" if need else "more"
         return too_little(
-            attempt.case, f"needs {needed}, and {present:.1f} GiB are there: the reference has too little as well"
+            case, f"needs {needed}, and {present:.1f} GiB are there: the reference has too little as well"
         )
     if isinstance(error, SolutionFailed):
         return error
@@ -97,10 +85,10 @@ def let_go(error: BaseException) -> None:
                     frame = frame.f_back
 
 
-def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
+def _works(repeat: Callable[[], None], workers: Workers, is_last: bool) -> bool:
     torch.cuda.empty_cache()
     try:
-        _repeat(attempt, workers)
+        repeat()
     except Interrupted:
         raise
     except Exception:  # whatever it is, it isn't the solution
@@ -112,26 +100,26 @@ def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
     return True
 
 
-def _repeat(attempt: Attempt, workers: Workers) -> None:
-    """Repeat as much of the attempt as takes memory, with the reference in the solution's place."""
-    setting = prepare_setting(attempt.problem, attempt.case, attempt.seed, workers.host.torch_device)
+def _repeat(job: Job, case: str, is_timed: bool, workers: Workers) -> None:
+    """Repeat as much of judging, and perhaps timing, as takes memory, with the reference in the solution's place."""
+    setting = prepare_setting(job.problem, case, job.seed, workers.host.torch_device)
     setting.derived()  # as a trial does, before the buffers take the memory
-    timing = attempt.config.timing
+    timing = job.config.timing
     first = timing.baselines[0]
-    arms: tuple[ReferenceArm, ...] = (first, "control") if attempt.is_timed else (first,)
+    arms: tuple[ReferenceArm, ...] = (first, "control") if is_timed else (first,)
     with ExitStack() as stack:
         started = {arm: stack.enter_context(workers.start()) for arm in arms}
-        capacity = Capacity(timing.calls_per_turn, references_of(timing)) if attempt.is_timed else Capacity()
+        capacity = Capacity(timing.calls_per_turn, references_of(timing)) if is_timed else Capacity()
         buffers = stack.enter_context(open_buffers(setting, workers.host, capacity))
         references = References(buffers, started)
-        references.make_ready(setting, arms, attempt.config, lambda what: None)
+        references.make_ready(setting, arms, job.config, lambda what: None)
         if references.remarks:
             raise MemoryError(references.remarks[0])
-        case = CaseTurns(setting, buffers, started[first], attempt.config)
+        turns = CaseTurns(setting, buffers, started[first], job.config)
         for number in range(_TURNS):
-            taken = case.take(case.worker, case.lay([Drawn(setting.seed("inputs", number))] * buffers.slots))
-            case.judge(taken, 0, "complete")
-        draw_variants(setting, itertools.count(), random.Random(attempt.seed))
+            taken = turns.take(turns.worker, turns.lay([Drawn(setting.seed("inputs", number))] * buffers.slots))
+            turns.judge(taken, 0, "complete")
+        draw_variants(setting, itertools.count(), random.Random(job.seed))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

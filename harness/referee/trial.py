@@ -15,31 +15,25 @@ from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
 from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
-from harness.referee.audit import (
-    Auditor,
-    ProbeKernel,
-    TracedCase,
-    accused_of,
-    excusing_company,
-    gather_facts,
-    remarks_on,
-)
+from harness.referee.audit.auditor import Auditor, gather_facts
+from harness.referee.audit.company import excusing_company
+from harness.referee.audit.custom import TracedCase, accused_of, remarks_on
+from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.slots import Capacity
-from harness.referee.buffers.turns import describe_arm
+from harness.referee.buffers.turns import describe_arm, flag_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
-from harness.referee.flag_changes import flag_remarks
-from harness.referee.found import Found, Stage
+from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.timing.arms import Instruments
-from harness.referee.timing.baselines import references_of
 from harness.referee.timing.launch_hold import LaunchHold
+from harness.referee.timing.references import references_of
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.settling import Settling, still_fill_ns
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome
@@ -109,7 +103,7 @@ class Trial:
         """
         timing = self._job.config.timing
         outcomes: list[TimedOutcome] = []
-        with Stage(self._found, "timing"):
+        with self._found.stage("timing"):
             floors = self._workers.host.timer_overhead()
             if floors is None:
                 self._found.remarks += (_NO_FLOORS,)
@@ -155,7 +149,7 @@ class Trial:
         references |= {
             arm: stack.enter_context(self._workers.start()) for arm in references_of(self._job.config.timing)
         }
-        with Stage(self._found, "load"):
+        with self._found.stage("load"):
             self._worker = self._load()
 
     def _time_once(
@@ -168,7 +162,7 @@ class Trial:
     ) -> TimedOutcome:
         # The buffers go before the workers that have them open.
         with ExitStack() as lending, ProbeKernel() as probe, excusing_company() as telemetry:
-            with Stage(self._found, "timing"):
+            with self._found.stage("timing"):
                 setting = self._prepare(self._job.config.timing.case, repeat)
                 config = self._beside_its_like(setting)
                 auditor = self._auditor(setting)
@@ -179,9 +173,9 @@ class Trial:
                 case = CaseTurns(setting, buffers, self._worker, config, instruments)
                 timed = TimedCase(case, references, instruments, series)
                 timed.warm_up(config, self._notify)
-            with Stage(self._found, "correctness"):
+            with self._found.stage("correctness"):
                 self._keep(timed.check(self._notify))
-            with Stage(self._found, "timing"):
+            with self._found.stage("timing"):
                 self._notify("timing")
                 arms = references_of(config.timing)
                 late = {arm: stack.enter_context(self._workers.start()) for arm in arms if arm not in references}

@@ -91,8 +91,8 @@ def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
     from harness.devices import SmClock, equal_gpus
 
     gpu = equal_gpus()[0]
-    with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
-        SmClock(gpu.key, cache_folder()).restore(notify)
+    with GpuLock(gpu.uuid, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
+        SmClock(gpu.uuid, cache_folder()).restore(notify)
         yield
 
 

@@ -142,7 +142,7 @@ def _require_clock(mhz: int, cache: Path) -> None:
     when it is."""
     from harness.devices import SmClock, equal_gpus
 
-    SmClock(equal_gpus()[0].key, cache).require_supported(mhz)
+    SmClock(equal_gpus()[0].uuid, cache).require_supported(mhz)
 
 
 def _gpu_lanes(workers: Workers, environment: Environment, wanted: int | None) -> Lanes:
@@ -150,7 +150,7 @@ def _gpu_lanes(workers: Workers, environment: Environment, wanted: int | None) -
     which other runs measure come last: few tasks go to the first lanes."""
     from harness.devices import equal_gpus
 
-    locks = {gpu: GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()) for gpu in equal_gpus()}
+    locks = {gpu: GpuLock(gpu.uuid, f"GPU {gpu.index}", locks_folder()) for gpu in equal_gpus()}
     gpus = sorted(locks, key=lambda gpu: locks[gpu].is_held())[:wanted]
     cores = divide_cores(len(gpus), core_groups(), cpu_quota())
     if len(gpus) == 1 and gpus[0].index == 0:

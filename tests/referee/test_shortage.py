@@ -116,9 +116,9 @@ def test_in_its_place_the_reference_takes_a_solutions_turns(tmp_path: Path, monk
         return taken
 
     monkeypatch.setattr(CaseTurns, "take", recorded)
-    made = problem(tmp_path, "return torch.relu(x)", yaml="")
+    job: Any = SimpleNamespace(problem=problem(tmp_path, "return torch.relu(x)", yaml=""), seed=1, config=Config())
     with Workers(open_host("sim", cache_folder(), lambda what: None), tmp_path / "cache") as workers:
-        shortage._repeat(shortage.Attempt(made, "full", 1, Config(), is_timed=False), workers)
+        shortage._repeat(job, "full", False, workers)
     assert turns == [(2, True), (2, True)]
 
 
@@ -151,8 +151,8 @@ def evaluated(
         judging.found.stages_s |= dict.fromkeys(stages, 1.0)
         raise error
 
-    def repeat(attempt: Any, workers: Any) -> None:
-        attempts.append(attempt)
+    def repeat(job: Any, case: str, is_timed: bool, workers: Any) -> None:
+        attempts.append((case, is_timed))
         if not works_alone:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
@@ -175,7 +175,7 @@ def test_a_solution_that_leaves_the_reference_no_memory_is_blamed(
     assert evaluation.verdict is Verdict.OUT_OF_MEMORY
     assert evaluation.failure is not None
     assert "too little is left" in evaluation.failure.reason
-    assert (attempt.case, attempt.is_timed) == ("full", is_timed)
+    assert attempt == ("full", is_timed)
 
 
 def test_a_problem_that_is_too_large_without_a_solution_is_unsupported(

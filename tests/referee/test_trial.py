@@ -22,7 +22,7 @@ from harness.referee import correctness, simulated_trial
 from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.audit import TracedCase
+from harness.referee.audit.custom import TracedCase
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import ALL_BLOCKS
 from harness.referee.found import Found

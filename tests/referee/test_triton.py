@@ -7,8 +7,7 @@ import pytest
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
-from harness.referee.buffers.turns import load_arm
-from harness.referee.triton import beyond_triton
+from harness.referee.buffers.turns import beyond_triton, load_arm
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised
 from harness.sandbox.wire.messages import Raised

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from harness.model.config import Config
-from harness.referee.without_launches import is_right_without_launches
+from harness.referee.simulated_trial import is_right_without_launches
 from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, setting_of
 
 MODULE = """\

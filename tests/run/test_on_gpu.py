@@ -123,7 +123,7 @@ def test_a_gpu_that_another_run_holds_is_waited_for(
     told: list[str] = []
     with ExitStack() as other_run:
         for gpu in equal_gpus():
-            other_run.enter_context(GpuLock(gpu.key, "a GPU", tmp_path).held(threading.Event(), told.append))
+            other_run.enter_context(GpuLock(gpu.uuid, "a GPU", tmp_path).held(threading.Event(), told.append))
 
         def observe(job: object, what: str) -> None:
             if what.startswith("waiting"):

@@ -39,7 +39,8 @@ class SmClock:
             _require_supported(gpu, mhz)
             self._leave_note(mhz)
             try:
-                _change(gpu, f"lock the clock at {mhz} MHz", lambda: _lock(gpu, mhz))
+                lock = gpu.library.nvmlDeviceSetGpuLockedClocks
+                _change(gpu, f"lock the clock at {mhz} MHz", lambda: lock(gpu.board, mhz, mhz))
             except MachineError:
                 self._note.unlink()
                 raise
@@ -127,10 +128,6 @@ def _require_supported(gpu: NvmlGpu, mhz: int) -> None:
 def _nearest(mhz: int, clocks: Sequence[int]) -> str:
     near = sorted(sorted(clocks, key=lambda clock: abs(clock - mhz))[:_NEAREST])
     return ", ".join(str(clock) for clock in near)
-
-
-def _lock(gpu: NvmlGpu, mhz: int) -> None:
-    gpu.library.nvmlDeviceSetGpuLockedClocks(gpu.board, mhz, mhz)
 
 
 def _change(gpu: NvmlGpu, what: str, change: Callable[[], None], remedy: str | None = None) -> None:

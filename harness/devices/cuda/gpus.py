@@ -8,43 +8,39 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from harness.errors import MachineError
+
+if TYPE_CHECKING:
+    from harness.devices.base import SharedBuffer
+    from harness.model.timing import TimerOverhead
+    from harness.sandbox.wire.device import SeenGpu
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, cuda.h
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A visible GPU. `index` is torch's; `uuid` names it on the whole machine ('GPU-…'); None where torch is too old
-    to tell."""
+    """A visible GPU. `index` is torch's; `uuid` names it on the whole machine ('GPU-…')."""
 
     index: int
     model: str
-    uuid: str | None
-
-    @property
-    def key(self) -> str:
-        """A name that is the same for every process that may use this GPU."""
-        return self.uuid or f"number-{self._visible_as}"
+    uuid: str
 
     @property
     def variables(self) -> dict[str, str]:
         """The environment of a process that is to see this GPU alone."""
-        return {"CUDA_VISIBLE_DEVICES": self.uuid or self._visible_as}
+        return {"CUDA_VISIBLE_DEVICES": self.uuid}
 
     @property
     def nvml_names(self) -> tuple[str, ...]:
         """UUIDs under which NVML may know it, the surest first. torch writes an instance of a divided GPU (MIG) like a
         whole one, or gives the UUID of the GPU that it is part of; CUDA_VISIBLE_DEVICES names the instance."""
-        instance = (self._visible_as,) if self._visible_as.startswith("MIG-") else ()
-        told = (self.uuid, self.uuid.replace("GPU-", "MIG-", 1)) if self.uuid else ()
-        return (*instance, *told)
-
-    @property
-    def _visible_as(self) -> str:
-        """The name that CUDA_VISIBLE_DEVICES has for it; what that leaves out has no index."""
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
-        names = [name.strip() for name in visible.split(",")] if visible else []
-        return names[self.index] if self.index < len(names) else str(self.index)
+        names = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+        visible_as = names[self.index] if self.index < len(names) else ""
+        instance = (visible_as,) if visible_as.startswith("MIG-") else ()
+        return (*instance, self.uuid, self.uuid.replace("GPU-", "MIG-", 1))
 
 
 def equal_gpus() -> list[Gpu]:
@@ -55,12 +51,11 @@ def equal_gpus() -> list[Gpu]:
     return [gpu for gpu in gpus if gpu.model == gpus[0].model]
 
 
-def gpu_uuid(index: int = 0) -> str | None:
-    """Return 'GPU-…' for torch's GPU of this number; None if torch is too old to tell."""
+def gpu_uuid(index: int = 0) -> str:
+    """Return 'GPU-…' for torch's GPU of this number."""
     import torch
 
-    uuid = getattr(torch.cuda.get_device_properties(index), "uuid", None)
-    return None if uuid is None else f"GPU-{uuid}"
+    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
 
 
 def compute_capability() -> str | None:
@@ -98,3 +93,33 @@ def _gpu(index: int) -> Gpu:
     properties = torch.cuda.get_device_properties(index)
     model = f"{properties.name}, {properties.total_memory >> 20} MiB, {properties.major}.{properties.minor}"
     return Gpu(index, model, gpu_uuid(index))
+
+
+@dataclass
+class DistantGpu:
+    """A GPU of another machine, for workers that build for it here: base.Host as far as builds need it."""
+
+    seen: SeenGpu
+    name: Literal["cuda", "sim"] = "cuda"
+    torch_device: str = "cpu"
+
+    def allocate(self, nbytes: int) -> SharedBuffer:
+        raise MachineError("the GPU is in another machine")
+
+    def worker_arguments(self) -> list[str]:
+        return []
+
+    def worker_environment(self, for_build: bool) -> dict[str, str]:
+        return worker_environment("{major}.{minor}".format(**self.seen.properties), for_build)
+
+    def seen_gpu(self) -> SeenGpu:
+        return self.seen
+
+    def timer_overhead(self) -> TimerOverhead | None:
+        return None
+
+    def require_alive(self) -> None:
+        raise MachineError("the GPU is in another machine")
+
+    def free_bytes(self) -> int | None:
+        return None

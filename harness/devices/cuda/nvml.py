@@ -154,6 +154,4 @@ def _handle(library: Library, gpu: Gpu) -> Any:
             return library.nvmlDeviceGetHandleByUUID(name)
         except library.NVMLError:
             continue
-    if not gpu.nvml_names and library.nvmlDeviceGetCount() == 1:
-        return library.nvmlDeviceGetHandleByIndex(0)
-    raise NvmlUnavailable(f"NVML doesn't know the GPU that torch uses ({gpu.uuid or gpu.model})", _LOOK)
+    raise NvmlUnavailable(f"NVML doesn't know the GPU that torch uses ({gpu.uuid})", _LOOK)

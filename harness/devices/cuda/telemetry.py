@@ -36,8 +36,8 @@ Pause = Callable[[threading.Event], bool]
 class Telemetry:
     """Watches the GPU that torch sees first, through one measurement. A context manager, used by one thread.
 
-    Without NVML nothing fails: states are None, and `remarks` say why. `had_company`: another program was on the GPU at
-    one of the looks.
+    Without NVML nothing fails: states are None, and `remarks` say why, each once. `had_company`: another program was on
+    the GPU at one of the looks.
     """
 
     def __init__(self, open_gpu: OpenGpu | None = None, pause: Pause | None = None) -> None:
@@ -46,13 +46,8 @@ class Telemetry:
         self._pause = pause or _wait_an_interval
         self._stack = ExitStack()
         self._gpu: NvmlGpu | None = None
-        self._remarks: dict[str, None] = {}
+        self.remarks: list[str] = []
         self.had_company = False
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Remarks on what couldn't be recorded and why, each once."""
-        return tuple(self._remarks)
 
     @contextmanager
     def watch(self, measured_pid: int | None = None) -> Iterator[Watch]:
@@ -61,8 +56,15 @@ class Telemetry:
         `measured_pid`: the process whose memory is looked at as well.
         """
         watch = Watch(self._gpu, self._pause, measured_pid)
-        with watch:
+        thread = threading.Thread(target=watch.sample, name="telemetry", daemon=True)
+        if self._gpu is not None:
+            thread.start()
+        try:
             yield watch
+        finally:
+            watch.ended.set()
+            if self._gpu is not None:
+                thread.join()
         watch.other_processes = self.other_processes()
 
     def other_processes(self) -> int | None:
@@ -92,7 +94,8 @@ class Telemetry:
         self._stack.close()
 
     def _remark(self, text: str) -> None:
-        self._remarks[text] = None
+        if text not in self.remarks:
+            self.remarks.append(text)
 
 
 def _is_ours(pid: int) -> bool:
@@ -130,8 +133,7 @@ class Watch:
         self._measured_pid = measured_pid
         self.process_bytes: int | None = None
         self._samples: list[Sample] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
+        self.ended = threading.Event()
         self.other_processes: int | None = None
 
     def state(self) -> GpuState | None:
@@ -156,34 +158,18 @@ class Watch:
             other_processes=self.other_processes,
         )
 
-    def __enter__(self) -> Watch:
-        if self._gpu is not None:
-            self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._gpu is None:
-            return
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def sample(self) -> None:
         """Sample, first an interval after the start; a shorter turn has one sample, right at its end."""
         assert self._gpu is not None
         while True:
-            is_over = self._pause(self._ended)
+            is_over = self._pause(self.ended)
             if not is_over or not self._samples:
                 self._samples.append(self._gpu.sample())
-                self._weigh(self._gpu)
+                used = (self._gpu.processes() or {}).get(self._measured_pid) if self._measured_pid else None
+                if used is not None:
+                    self.process_bytes = max(self.process_bytes or 0, used)
             if is_over:
                 return
-
-    def _weigh(self, gpu: NvmlGpu) -> None:
-        if self._measured_pid is None:
-            return
-        used = (gpu.processes() or {}).get(self._measured_pid)
-        if used is not None:
-            self.process_bytes = max(self.process_bytes or 0, used)
 
 
 def _wait_an_interval(ended: threading.Event) -> bool:

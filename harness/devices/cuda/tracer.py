@@ -17,6 +17,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from harness.sandbox.wire.device import KernelRun
 
@@ -37,7 +38,6 @@ _BUFFER_BYTES = 4 * 2**20
 _ALIGNMENT = 8
 _MOST_ROWS = 200_000
 """Rows that are kept of one turn, marks apart: a solution could launch without end."""
-_NO_RECORD = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
 _MARKS = frozenset({LEAD_IN, END})
 _COMPLETE, _FORCED = 0, 1  # without and with CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
@@ -188,26 +188,14 @@ def _candidates() -> Iterator[str]:
 
 def _row(address: int) -> KernelRun | None:
     (kind,) = struct.unpack("<I", ctypes.string_at(address, 4))
-    make: Callable[[int], KernelRun] | None = {1: _copy, 2: _fill, 10: _kernel}.get(kind)
-    return make(address) if make else None
-
-
-def _kernel(address: int) -> KernelRun:
+    if kind not in _KINDS.values():
+        return None
     start, end = _TIMES.unpack(ctypes.string_at(address + 16, 16))
-    name = ctypes.c_char_p.from_address(address + _KERNEL_NAME).value or b"?"
-    stream = ctypes.c_uint32.from_address(address + _KERNEL_STREAM).value
-    return KernelRun(name.decode(errors="replace"), start, end, stream, "kernel")
-
-
-def _copy(address: int) -> KernelRun:
-    start, end = _TIMES.unpack(ctypes.string_at(address + 16, 16))
+    if kind == _KINDS["kernel"]:
+        name = ctypes.c_char_p.from_address(address + _KERNEL_NAME).value or b"?"
+        stream = ctypes.c_uint32.from_address(address + _KERNEL_STREAM).value
+        return KernelRun(name.decode(errors="replace"), start, end, stream, "kernel")
     stream = ctypes.c_uint32.from_address(address + _MOVE_STREAM).value
     size = ctypes.c_uint64.from_address(address + _MOVE_BYTES).value
-    return KernelRun(f"copy of {size} bytes", start, end, stream, "copy")
-
-
-def _fill(address: int) -> KernelRun:
-    start, end = _TIMES.unpack(ctypes.string_at(address + 16, 16))
-    stream = ctypes.c_uint32.from_address(address + _MOVE_STREAM).value
-    size = ctypes.c_uint64.from_address(address + _MOVE_BYTES).value
-    return KernelRun(f"fill of {size} bytes", start, end, stream, "fill")
+    move: Literal["copy", "fill"] = "copy" if kind == _KINDS["copy"] else "fill"
+    return KernelRun(f"{move} of {size} bytes", start, end, stream, move)

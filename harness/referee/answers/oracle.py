@@ -6,8 +6,6 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,9 +20,10 @@ from harness.referee.answers.reference import (
     blamed_on,
     unpack,
 )
-from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
+from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32
+from harness.sandbox.memory import available_bytes
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Bytes of inputs and outputs of one piece, in float64; intermediates and the comparison take a few times as much."""
@@ -38,13 +37,8 @@ more time than the search takes."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
-
-@dataclass(frozen=True)
-class Piece:
-    """The oracle's outputs for some rows (dimension 0), or for all."""
-
-    rows: slice
-    outputs: tuple[torch.Tensor, ...]
+Piece = tuple[slice, tuple[torch.Tensor, ...]]
+"""Some rows (dimension 0), or all, with the oracle's outputs for them."""
 
 
 class Oracle:
@@ -71,7 +65,7 @@ class Oracle:
         not even one row fits. Raises: torch.OutOfMemoryError where the host has no room either."""
         rows = self.rows(inputs, spec)
         if rows is None:
-            yield Piece(slice(None), self.answer_anywhere(inputs, spec))
+            yield slice(None), self.answer_anywhere(inputs, spec)
             return
         step = self.rows_of_a_piece(inputs, spec, rows)
         start = 0
@@ -82,7 +76,7 @@ class Oracle:
             if outputs is None:
                 step = (step + 1) // 2
                 continue
-            yield Piece(part, outputs)
+            yield part, outputs
             del outputs
             start = part.stop
 
@@ -196,10 +190,10 @@ class Oracle:
     def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
         """Compute answer() on the CPU. Raises: torch.OutOfMemoryError."""
         needed = _HOST_FACTOR * _DOUBLE * count_elements(inputs, spec)
-        if needed > host_bytes():
+        if needed > (free := available_bytes()):
             raise torch.OutOfMemoryError(
                 f"out of memory: the right answer takes {needed / 2**30:.1f} GiB of the host's memory, which has "
-                f"{host_bytes() / 2**30:.1f} GiB free, and doesn't fit onto the GPU"
+                f"{free / 2**30:.1f} GiB free, and doesn't fit onto the GPU"
             )
         is_double = self.kind == "float64"
         given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
@@ -265,7 +259,7 @@ def _outputs(returned: Any) -> tuple[torch.Tensor, ...]:
 
 
 def _double(value: Any) -> Any:
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    return value.double() if is_floating(value) else value
 
 
 def _channels_last(value: Any) -> Any:
@@ -306,14 +300,6 @@ def piece_bytes(device: str) -> int:
         return _PIECE_BYTES[device]
     free: int = torch.cuda.mem_get_info()[0]
     return min(_PIECE_BYTES[device], int(free * _PIECE_SHARE))
-
-
-def host_bytes() -> int:
-    """The host memory that is available without harm to other processes."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def count_elements(inputs: Sequence[Any], spec: OutputSpec) -> int:

@@ -9,7 +9,7 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,7 +64,7 @@ class Reference:
     """
 
     def __init__(self, problem: Problem, case: str, device: str) -> None:
-        self._case = case
+        self.case = case
         self._device = device
         self._batch_statistics = problem.batch_statistics
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
@@ -151,20 +151,11 @@ class Reference:
         """
         run = None if self.on_gpu else _run_on_meta(model, inputs)
         if run is None:
-            real = self.make_inputs(0) if any(_is_meta(value) for value in inputs) else inputs
+            is_real = not any(isinstance(value, torch.Tensor) and value.is_meta for value in inputs)
+            real = inputs if is_real else self.make_inputs(0)
             with blamed_on(self, "Model.forward() failed"), torch.no_grad():
-                run = _ModelRun(model, real, model(*real))
-        structure, outputs = unpack(run.returned)
-        return OutputSpec(
-            structure,
-            tuple(t.dtype for t in outputs),
-            tuple(tuple(t.shape) for t in outputs),
-            run.shared_inputs(outputs),
-            run.is_kept(outputs),
-        )
-
-    def _complain(self, what: str, error: BaseException) -> InvalidProblem:
-        return InvalidProblem(f"{what} in case '{self._case}': {type(error).__name__}: {error}")
+                run = model, real, model(*real)
+        return _spec_of(*run)
 
 
 def keeps_statistics(problem: Problem, case: str) -> bool:
@@ -201,19 +192,15 @@ class Placed(TorchFunctionMode):
         return torch.device(self._device) if is_cuda else value
 
 
-class blamed_on:  # noqa: N801 - reads as a phrase in 'with'
-    """Context: turn an exception of the problem's code into InvalidProblem. Lack of memory stays what it is."""
-
-    def __init__(self, reference: Reference, what: str) -> None:
-        self._reference = reference
-        self._what = what
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
-        ours = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
-        if isinstance(error, PROBLEM_ERRORS) and not isinstance(error, ours):
-            raise self._reference._complain(self._what, error) from error
+@contextlib.contextmanager
+def blamed_on(reference: Reference, what: str) -> Iterator[None]:
+    """Turn an exception of the problem's code into InvalidProblem. Lack of memory stays what it is."""
+    try:
+        yield
+    except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+        raise
+    except PROBLEM_ERRORS as error:
+        raise InvalidProblem(f"{what} in case '{reference.case}': {type(error).__name__}: {error}") from error
 
 
 def _print_aside(*values: Any, **options: Any) -> None:
@@ -245,22 +232,18 @@ def unpack(returned: Any) -> tuple[Structure, list[torch.Tensor]]:
     raise InvalidProblem(f"Model.forward() returns a {type(returned).__name__}; tensors, or a tuple or list of them")
 
 
-@dataclass(frozen=True)
-class _ModelRun:
-    """One run of a model: its inputs and what it returned."""
-
-    model: torch.nn.Module
-    inputs: Sequence[Any]
-    returned: Any
-
-    def shared_inputs(self, outputs: Sequence[torch.Tensor]) -> frozenset[int]:
-        own = {_storage(output) for output in outputs}
-        tensors = {number: value for number, value in enumerate(self.inputs) if isinstance(value, torch.Tensor)}
-        return frozenset(number for number, value in tensors.items() if _storage(value) in own)
-
-    def is_kept(self, outputs: Sequence[torch.Tensor]) -> bool:
-        state = {_storage(tensor) for tensor in (*self.model.parameters(), *self.model.buffers())}
-        return any(_storage(output) in state for output in outputs)
+def _spec_of(model: torch.nn.Module, inputs: Sequence[Any], returned: Any) -> OutputSpec:
+    """The form of what a model returned for these inputs. Raises: InvalidProblem."""
+    structure, outputs = unpack(returned)
+    own = {_storage(output) for output in outputs}
+    given = {number: value for number, value in enumerate(inputs) if isinstance(value, torch.Tensor)}
+    return OutputSpec(
+        structure,
+        tuple(t.dtype for t in outputs),
+        tuple(tuple(t.shape) for t in outputs),
+        shared_inputs=frozenset(number for number, value in given.items() if _storage(value) in own),
+        is_kept=any(_storage(tensor) in own for tensor in (*model.parameters(), *model.buffers())),
+    )
 
 
 def _storage(tensor: torch.Tensor) -> int:
@@ -268,21 +251,13 @@ def _storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else id(tensor)
 
 
-def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _ModelRun | None:
-    """Run on meta tensors; None where meta kernels are missing or the model makes real tensors."""
+def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.nn.Module, Sequence[Any], Any] | None:
+    """Run a copy on meta tensors, and return it with its inputs and what it returned; None where meta kernels are
+    missing or the model makes real tensors."""
     try:
         with torch.no_grad(), torch.device("meta"):
-            on_meta, values = _to(model, "meta"), [_to(value, "meta") for value in inputs]
-            return _ModelRun(on_meta, values, on_meta(*values))
+            on_meta = copy.deepcopy(model).to("meta")
+            values = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
+            return on_meta, values, on_meta(*values)
     except PROBLEM_ERRORS:
         return None
-
-
-def _to(value: Any, device: str) -> Any:
-    if isinstance(value, torch.nn.Module):
-        return copy.deepcopy(value).to(device)
-    return value.to(device) if isinstance(value, torch.Tensor) else value
-
-
-def _is_meta(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_meta

@@ -107,6 +107,11 @@ def _tensors(inputs: Sequence[Any]) -> list[torch.Tensor]:
     return [value for value in inputs if isinstance(value, torch.Tensor)]
 
 
+def is_floating(value: Any) -> bool:
+    """Say whether an input is a tensor of floating numbers."""
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
 def _may_be_indices(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
 

@@ -48,14 +48,11 @@ class ProbeKernel:
         times_ms: list[float] = [one.elapsed_time(next_one) for one, next_one in itertools.pairwise(events)]
         return round(1e6 * min(times_ms))
 
-    def close(self) -> None:
-        self._memory = None
-
     def __enter__(self) -> ProbeKernel:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
+        self._memory = None
 
     def _hold_memory(self) -> torch.Tensor:
         if self._memory is None:

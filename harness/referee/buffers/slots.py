@@ -62,33 +62,24 @@ class Capacity:
         return many.affordable(size, outputs, free, total, setting.call_bytes)
 
     def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int, call_bytes: int = 0) -> Slots:
-        """Return the slots that fit. `call_bytes`: the most that an eager call allocates, outputs among it."""
-        case = _CaseBytes(input_bytes, output_bytes, call_bytes)
-        left = min(free, total * _USABLE_SHARE)
-        slots = int(min(left - case.kept(self.references), total * _SHARED_SHARE) // case.slot)
-        is_short = left - case.kept(self.references[:1]) < case.slot  # others may be left out
+        """Return the slots that fit. `call_bytes`: the most that an eager call allocates, outputs among it.
+
+        Every arm holds what a call takes; the solution holds an earlier call's outputs, too. An arm that changes the
+        layout holds the inputs as well; one that changes their type holds both. The referee makes the inputs of one
+        call at a time, and the oracle works in pieces.
+        """
+        slot = max(1, input_bytes + output_bytes)
+        call = max(call_bytes, output_bytes + min(_WORKSPACE_BYTES, input_bytes)) + PROCESS_BYTES
+
+        def left_beside(references: Sequence[ReferenceArm]) -> float:
+            own = sum(2 * slot for name in references if name in _CONVERTED)
+            own += ("channels-last" in references) * input_bytes
+            kept = (1 + len(references)) * call + output_bytes + own + input_bytes + _WORKSPACE_BYTES
+            return min(free, total * _USABLE_SHARE) - kept
+
+        slots = int(min(left_beside(self.references), total * _SHARED_SHARE) // slot)
+        is_short = left_beside(self.references[:1]) < slot  # others may be left out
         return Slots(max(1, min(self.calls, slots)), is_short)
-
-
-@dataclass(frozen=True)
-class _CaseBytes:
-    input_bytes: int
-    output_bytes: int
-    call_bytes: int
-
-    @property
-    def slot(self) -> int:
-        return max(1, self.input_bytes + self.output_bytes)
-
-    def kept(self, references: Sequence[ReferenceArm]) -> int:
-        """Add up what stays allocated. Every arm holds what a call takes; the solution holds an earlier call's outputs,
-        too. An arm that changes the layout holds the inputs as well; one that changes their type holds both. The
-        referee makes the inputs of one call at a time, and the oracle works in pieces."""
-        call = max(self.call_bytes, self.output_bytes + min(_WORKSPACE_BYTES, self.input_bytes))
-        arms = (1 + len(references)) * (call + PROCESS_BYTES) + self.output_bytes
-        arms += ("channels-last" in references) * self.input_bytes
-        arms += sum(2 * self.slot for name in references if name in _CONVERTED)
-        return arms + self.input_bytes + _WORKSPACE_BYTES
 
 
 def tensor_bytes(values: Sequence[Any]) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.builder.build import compile_failure
@@ -17,7 +18,6 @@ from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.laid import NOTHING_LAID, KeptRow, Laid
 from harness.referee.judgement import fault_among
 from harness.referee.setting import Setting
-from harness.referee.triton import beyond_triton
 from harness.sandbox.outcome import SolutionFailed, from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
 from harness.sandbox.wire.device import Finding
@@ -25,6 +25,7 @@ from harness.sandbox.wire.messages import (
     Constructed,
     Describe,
     Described,
+    FlagChange,
     GiveBack,
     Load,
     Optimization,
@@ -37,6 +38,12 @@ ALL_BLOCKS = 2**62
 """Asks for a turn in which all blocks run and what they leave is looked for as after a few."""
 _WORK_SHARE = 1 / 8
 """The share of a turn's time for launches that run whole on the simulator: what takes longer can be sampled instead."""
+
+_NO_TRITON = re.compile(r"No module named 'triton\b|import of triton\b.* halted|name 'triton' is not defined")
+_USE_OF_TRITON = re.compile(r"\btriton\.\w")
+_OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
+_NONE_HAS_NOTHING = "'NoneType' object has no attribute"
+"""The error that comes of Triton for those who set the name to None where the import fails."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +168,20 @@ def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
     return reply
 
 
+def flag_remarks(who: str, changes: Sequence[FlagChange], known: Sequence[FlagChange] = ()) -> list[str]:
+    """One remark on the changes to torch's global flags besides those that are `known`; none where there are no others.
+    Only the module's own process says that it made them."""
+    new = [change for change in changes if change not in known]
+    words = ", ".join(f"{change.name} {_said(change.before)} → {_said(change.after)}" for change in new)
+    return [f"by its process's own account {who} changed torch's flags: {words}"] if new else []
+
+
+def _said(flag: Flag | None) -> str:
+    if flag is None:
+        return "contradictory"
+    return flag if isinstance(flag, str) else "on" if flag else "off"
+
+
 def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
     """Return the failure behind an exception. The device's findings say more than the exception that came of it, and
     stand whatever gap that one claims."""
@@ -178,6 +199,19 @@ def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | 
     if UNSUPPORTED_MARK not in raised.message:
         return beyond_triton(raised)
     return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
+
+
+def beyond_triton(raised: Raised) -> SolutionFailed | None:
+    """Return the failure for an exception, on the simulator, that comes of Triton's absence; else None. Its interpreter
+    runs kernels where there is no GPU: what it lacks is no fault of the solution."""
+    frame = next(reversed(list(_OWN_FRAME.finditer(raised.traceback))), None)
+    is_use_of_none = raised.message.startswith(_NONE_HAS_NOTHING) and frame and _USE_OF_TRITON.search(frame["code"])
+    is_missing = raised.type_name in ("ImportError", "ModuleNotFoundError", "NameError")
+    if not is_use_of_none and not (is_missing and _NO_TRITON.search(raised.message)):
+        return None
+    where = f" at line {frame['line']}" if frame else ""
+    next_step = "install Triton, whose interpreter runs kernels on the CPU (pip install triton), or evaluate on a GPU"
+    return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{where}", raised.traceback, next_step)
 
 
 def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:

@@ -62,7 +62,7 @@ def renew_ceilings(cache: Path, driver: str) -> Ceilings:
 
 def ceilings_path(cache: Path, driver: str) -> Path:
     """The file with the ceilings of this process's GPU."""
-    slug = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(filter(None, (torch.cuda.get_device_name(0), gpu_uuid(), driver))))
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join((torch.cuda.get_device_name(0), gpu_uuid(), driver)))
     return cache / "ceilings" / f"{slug}.json"
 
 

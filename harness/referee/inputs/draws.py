@@ -12,6 +12,7 @@ import torch
 from harness.model.check import Tolerance
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, in_one_row, is_ambiguous, ladders
@@ -122,4 +123,4 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
 
 def _has_floating_inputs(setting: Setting) -> bool:
     inputs = setting.meta_inputs if setting.meta_inputs is not None else setting.reference.make_inputs(0)
-    return any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in inputs)
+    return any(map(is_floating, inputs))

@@ -12,6 +12,7 @@ import torch
 
 from harness.model.check import Tolerance
 from harness.referee.answers.oracle import Oracle, copied
+from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.variants import Variant
 from harness.referee.setting import Setting
 from harness.referee.tolerance import distance, rms
@@ -104,14 +105,10 @@ def _is_within(native: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tol
 
 def _shows_terms(oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> bool:
     """Say whether the outputs differ from those for zeros, so that the few terms that aren't zero show."""
-    nothing = [torch.zeros_like(one) if _is_floating(one) else one for one in inputs]
+    nothing = [torch.zeros_like(one) if is_floating(one) else one for one in inputs]
     pairs = list(zip(oracle.answer(nothing), want, strict=True))
     changed = sum(int((one.to(two.device) != two).sum()) for one, two in pairs)
     return changed >= _CHANGED_SHARE * sum(one.numel() for one, _ in pairs)
-
-
-def _is_floating(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def _decides(

@@ -6,7 +6,7 @@ Only trusted code runs, so no worker is needed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -19,15 +19,13 @@ from harness.model.problem_check import Draw, MutantResult, MutantTrial, Problem
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.ceilings.work import work_of
+from harness.referee.correctness import Notify
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
 from harness.referee.mutants.recomputed import recomputed
 from harness.referee.mutants.specimens import Examined, TooLarge, are_equal, specimens, worst_error
 from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Problem
-
-Notify = Callable[[str], None]
-"""Shows the user what is happening, in a few words."""
 
 
 @dataclass

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.rows import is_floating
+from harness.referee.answers.tf32 import rounded_to_tf32
 from harness.referee.ceilings.work import operations_of_run
 from harness.referee.mutants.mutants import Answers, Mutant, Specimen
 
@@ -30,7 +32,7 @@ def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
 def is_inexact_in(name: str, specimen: Specimen) -> bool:
     """Say whether rounding changes an input or a weight at all."""
     values = [*specimen.inputs, *specimen.setting.model.parameters()]
-    return any(bool((ROUNDINGS[name](v) != v).any()) for v in values if _is_float(v))
+    return any(bool((ROUNDINGS[name](v) != v).any()) for v in values if is_floating(v))
 
 
 def _to_and_back(dtype: torch.dtype) -> Rounding:
@@ -38,11 +40,7 @@ def _to_and_back(dtype: torch.dtype) -> Rounding:
 
 
 def _to_tf32(value: torch.Tensor) -> torch.Tensor:
-    """Round to nearest, ties to even, keeping ten bits of a float32's mantissa."""
-    bits = value.to(torch.float32).view(torch.int32)
-    nearest = (bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF
-    rounded = torch.where(torch.isfinite(value), nearest.view(torch.float32).to(value.dtype), value)
-    return rounded.to(value.dtype)
+    return torch.where(torch.isfinite(value), rounded_to_tf32(value.float()).to(value.dtype), value)
 
 
 ROUNDINGS: dict[str, Rounding] = {
@@ -74,14 +72,14 @@ def _rounded(name: str) -> Mutant:
 def _with_rounded_operands(name: str, specimen: Specimen) -> Answers | None:
     """Round the operands, then compute exactly, as the best kernel in this precision would. None without operands."""
     rounding = ROUNDINGS[name]
-    if not any(_is_float(value) for value in (*specimen.inputs, *specimen.setting.model.parameters())):
+    if not any(is_floating(value) for value in (*specimen.inputs, *specimen.setting.model.parameters())):
         return None
     model = copy.deepcopy(specimen.setting.model)
     with torch.no_grad():
         for parameter in model.parameters():
-            if _is_float(parameter):
+            if is_floating(parameter):
                 parameter.copy_(rounding(parameter))
-    inputs = [rounding(value) if _is_float(value) else value for value in specimen.inputs]
+    inputs = [rounding(value) if is_floating(value) else value for value in specimen.inputs]
     return _answers(specimen, model, inputs)
 
 
@@ -144,7 +142,3 @@ def _answers(specimen: Specimen, model: torch.nn.Module, inputs: Sequence[Any]) 
     oracle = Oracle(setting.reference, model, False, "cuda" if setting.reference.on_gpu else "cpu")
     answers = oracle.answer(inputs)
     return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()

@@ -20,10 +20,11 @@ from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
 from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.answers.rows import Rows
+from harness.referee.answers.rows import Rows, is_floating
 from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
+from harness.referee.judgement import compared_with_oracle
 from harness.referee.mutants.mutants import Specimen
 from harness.referee.mutants.recomputed import ROUNDINGS, is_inexact_in
 from harness.referee.setting import Setting
@@ -79,7 +80,7 @@ def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Examined]:
     drawn = _draw_case(setting)
     base = _examine(setting, None, drawn, setting.tolerances)
     yield base
-    if not any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in drawn.inputs):
+    if not any(map(is_floating, drawn.inputs)):
         return
     if operation := endangers_device(setting.problem.source):
         skipped[f"{setting.case}, variants"] = f"{operation} aborts the device where an input is no probability"
@@ -156,11 +157,7 @@ def _worst_of_reference(setting: Setting, inputs: Sequence[Any]) -> float:
     got = setting.oracle.native(inputs)
     if not setting.on_gpu and (seconds := time.monotonic() - started) > _CPU_CALL_S:
         raise TooLarge(f"one call takes {seconds:.0f} s here: examine it on a GPU")
-    worst = 0.0
-    for piece in setting.oracle.pieces(inputs, setting.spec):
-        part = [tensor[piece.rows] if tensor.dim() else tensor for tensor in got]
-        worst = max(worst, worst_error(part, piece.outputs, setting.tolerances))
-    return worst
+    return max(one.worst for one in compared_with_oracle(got, inputs, setting, setting.tolerances))
 
 
 def _complaints_on_seeds(

@@ -12,8 +12,9 @@ from harness.model.arms import ArmName, Metric, ReferenceArm
 from harness.model.check import Check
 from harness.model.timing import PeakMemory, Turn
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.audit import Auditor, ProbeKernel
+from harness.referee.audit.auditor import Auditor
 from harness.referee.audit.claims import require_plausible
+from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.buffers.case_turns import CaseTurns, seeds_of
 from harness.referee.buffers.conduct import Conduct
 from harness.referee.buffers.repetition import judge_call, judge_row

@@ -17,7 +17,7 @@ from harness.model.config import TimingConfig
 from harness.model.statistics import median
 from harness.model.timing import Row, TimerOverhead, Timing, Turn
 from harness.referee.buffers.slots import drawn_lengths
-from harness.referee.timing.baselines import references_of
+from harness.referee.timing.references import references_of
 from harness.referee.timing.series import Series
 
 _TURN_NS = 30_000_000

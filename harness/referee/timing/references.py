@@ -1,23 +1,65 @@
-"""The arms of the reference: which could be made ready, and which had to be left out."""
+"""The arms of the reference: how each runs it, which could be made ready, and which had to be left out."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from harness.devices import FLAGS
 from harness.model.arms import Baseline, ReferenceArm
 from harness.model.build import CompiledBaseline
-from harness.model.config import Config, LimitsConfig
+from harness.model.config import Config, LimitsConfig, TimingConfig
+from harness.model.environment import Flag
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers.buffers import Buffers
-from harness.referee.buffers.turns import Taken, construct_arm, describe_arm, load_arm, take_turn
-from harness.referee.flag_changes import flag_remarks
+from harness.referee.buffers.turns import Taken, construct_arm, describe_arm, flag_remarks, load_arm, take_turn
+from harness.referee.correctness import Notify
 from harness.referee.judgement import judge_form
 from harness.referee.setting import Setting
-from harness.referee.timing.baselines import flags_of, optimization_of
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.messages import Compilation, Described, TakeTurn
+from harness.sandbox.wire.messages import Compilation, Described, Optimization, TakeTurn
+
+_OPTIMIZATIONS = {
+    "compile": Optimization(compile_mode="default"),
+    "compile-max-autotune": Optimization(compile_mode="max-autotune"),
+    "channels-last": Optimization(channels_last=True),
+    "eager-float64": Optimization(dtype="float64"),
+    "eager-float32": Optimization(dtype="float32"),
+    "eager-tf32": Optimization(dtype="float32"),
+    "eager-float16": Optimization(dtype="float16"),
+    "eager-bfloat16": Optimization(dtype="bfloat16"),
+}
+_STRICT: dict[str, Flag] = {
+    "cudnn_allow_tf32": False,
+    "matmul_allow_tf32": False,
+    "float32_matmul_precision": "highest",
+}
+_TF32: dict[str, Flag] = {"cudnn_allow_tf32": True, "matmul_allow_tf32": True, "float32_matmul_precision": "high"}
+_FLAGS: dict[Baseline, dict[str, Flag]] = {
+    "cudnn-benchmark": {"cudnn_benchmark": True},
+    "eager-float32": _STRICT,
+    "eager-tf32": _TF32,
+}
+
+
+def references_of(config: TimingConfig) -> tuple[ReferenceArm, ...]:
+    """The arms of the reference, the first baseline first."""
+    return (*config.baselines, "control") if config.control else config.baselines
+
+
+def flags_of(baseline: Baseline) -> dict[str, Flag]:
+    """torch's switches in the baseline's worker: those of all arms, but for what makes it another baseline."""
+    return {**FLAGS, **_FLAGS.get(baseline, {})}
+
+
+def optimization_of(baseline: Baseline) -> Optimization | None:
+    """Return what is done to the model; None where it runs as it is.
+
+    Compiled code lies in the worker's own scratch and goes with it: in a cache that outlives it, a solution could leave
+    slow code for the baseline of the next.
+    """
+    return _OPTIMIZATIONS.get(baseline)
 
 
 class BaselineFailed(Exception):
@@ -50,7 +92,7 @@ class References:
         setting: Setting,
         arms: Sequence[ReferenceArm],
         config: Config,
-        notify: Callable[[str], None],
+        notify: Notify,
     ) -> None:
         """Load and construct these.
 

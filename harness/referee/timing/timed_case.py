@@ -22,9 +22,8 @@ from harness.referee.buffers.turns import describe_arm
 from harness.referee.correctness import CaseOutcome, Notify, check_turns, take_first
 from harness.referee.memory import is_memory_scarce
 from harness.referee.timing.arms import Instruments, WorkerArms, recorded_turn
-from harness.referee.timing.baselines import references_of
 from harness.referee.timing.measure import measure, measure_row, turn_length, warm_up
-from harness.referee.timing.references import BaselineFailed, References
+from harness.referee.timing.references import BaselineFailed, References, references_of
 from harness.referee.timing.series import Series
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
@@ -145,10 +144,12 @@ class TimedCase:
                     lambda done, most: notify(f"timing {done}/{most}" if by_count else f"timing, {done} blocks"),
                     floors=floors,
                 )
-                rows = self._rows(arms, timed, notify)
+                graph = [name for name in config.timing.metrics if name == "graph"]
+                others = [name for name in config.timing.metrics if name not in (arms.metric, "graph")]
+                rows = self._rows(arms, others, timed, notify)
                 changed = self._flag_changes(config.limits)  # by workers that graphs haven't harmed yet
                 compiled = self._references.look_back(config.limits)
-                rows += self._graphs(arms, timed, notify)
+                rows += self._rows(arms, graph, timed, notify)
                 break
             except BaselineFailed as error:
                 self._references.leave_out((error.arm,), str(error))
@@ -170,39 +171,28 @@ class TimedCase:
         )
         return dataclasses.replace(config, timing=timing)
 
-    def _rows(self, arms: WorkerArms, config: Config, notify: Notify) -> tuple[Row, ...]:
-        """Measure further metrics, but for graphs."""
-        others = [name for name in config.timing.metrics if name not in (self._instruments.hold.metric, "graph")]
-        rows = [self._row_unless_it_fails(arms, name, config, notify) for name in others]
-        return tuple(row for row in rows if row)
-
-    def _row_unless_it_fails(self, arms: WorkerArms, metric: Metric, config: Config, notify: Notify) -> Row | None:
-        """Measure a row; None where a baseline that can be done without fails in it: all rows are of all arms, and the
-        headline has been measured already."""
-        try:
-            return self._row(arms, metric, config, notify)
-        except BaselineFailed as error:
-            self._references.remarks.append(f"{metric} isn't measured: {error.arm} fails in it: {error}")
-            self._case.buffers.forget(self._references.workers[error.arm])  # it may not even answer any more
-            self._case.buffers.freezer.freeze()
-            return None
-
-    def _graphs(self, arms: WorkerArms, config: Config, notify: Notify) -> tuple[Row, ...]:
-        """The row of CUDA graphs. What can't be captured as one has no such row, and neither has its rival: all rows
-        are of all arms. Afterwards a worker may be of no use any more."""
-        if "graph" not in config.timing.metrics:
-            return ()
-        try:
-            return (self._row(arms, "graph", config, notify),)
-        except (SolutionFailed, BaselineFailed, InvalidProblem) as error:
-            self._references.remarks.append(f"no CUDA graph of it can be measured: {error}")
-            for worker in (*self._references.workers.values(), self._case.worker):  # they may not even answer any more
-                self._case.buffers.forget(worker)
-            return ()
-
-    def _row(self, arms: WorkerArms, metric: Metric, config: Config, notify: Notify) -> Row:
-        notify(f"timing {metric}")
-        return measure_row(arms, metric, config.timing, self._case.rng, self._most_calls)
+    def _rows(self, arms: WorkerArms, metrics: Sequence[Metric], config: Config, notify: Notify) -> tuple[Row, ...]:
+        """Measure further metrics. One in which a baseline that can be done without fails, or which can't be captured
+        as a CUDA graph, has no row: all rows are of all arms, and the headline has been measured already. After a graph
+        a worker may be of no use any more."""
+        buffers, references = self._case.buffers, self._references
+        rows: list[Row] = []
+        for metric in metrics:
+            notify(f"timing {metric}")
+            try:
+                rows.append(measure_row(arms, metric, config.timing, self._case.rng, self._most_calls))
+            except (SolutionFailed, BaselineFailed, InvalidProblem) as error:  # its worker may not even answer any more
+                if metric == "graph":
+                    references.remarks.append(f"no CUDA graph of it can be measured: {error}")
+                    for worker in (*references.workers.values(), self._case.worker):
+                        buffers.forget(worker)
+                elif isinstance(error, BaselineFailed):
+                    references.remarks.append(f"{metric} isn't measured: {error.arm} fails in it: {error}")
+                    buffers.forget(references.workers[error.arm])
+                    buffers.freezer.freeze()
+                else:
+                    raise
+        return tuple(rows)
 
     def _flag_changes(self, limits: LimitsConfig) -> tuple[FlagChange, ...]:
         """Ask what the solution changed of torch's flags. Raises: SolutionFailed."""

@@ -54,9 +54,9 @@ def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, tail: str, a
     assert rows is not None
     assert (rows.count, rows.axes) == (6, axes)
     pieces = list(made.oracle.pieces(inputs, made.spec))
-    assert [piece.rows for piece in pieces] == [slice(row, row + 1) for row in range(6)]
+    assert [rows for rows, _ in pieces] == [slice(row, row + 1) for row in range(6)]
     (whole,) = made.oracle.answer(inputs)
-    torch.testing.assert_close(torch.cat([piece.outputs[0] for piece in pieces]), whole)
+    torch.testing.assert_close(torch.cat([outputs[0] for _, outputs in pieces]), whole)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, tail: str, a
 def test_what_depends_on_other_rows_or_on_its_place_comes_whole(tmp_path: Path, forward: str, tail: str) -> None:
     made, inputs = unclaimed(tmp_path, forward, tail)
     assert made.oracle.rows(inputs, made.spec) is None
-    assert [piece.rows for piece in made.oracle.pieces(inputs, made.spec)] == [slice(None)]
+    assert [rows for rows, _ in made.oracle.pieces(inputs, made.spec)] == [slice(None)]
     assert made.oracle.kind == "float64"  # what a division raised is none of the whole's
 
 
@@ -138,7 +138,7 @@ def test_what_fits_in_no_piece_is_answered_on_the_host(tmp_path: Path, monkeypat
 def test_a_host_without_room_is_a_shortage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, inputs = unclaimed(tmp_path, "return x / x.norm()")
     Scarce(made.oracle, monkeypatch, most=0)
-    monkeypatch.setattr(oracle_module, "host_bytes", lambda: 100)
+    monkeypatch.setattr(oracle_module, "available_bytes", lambda: 100)
     with pytest.raises(torch.OutOfMemoryError):
         list(made.oracle.pieces(inputs, made.spec))
 

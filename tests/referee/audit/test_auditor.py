@@ -11,7 +11,8 @@ from harness.devices import EVICT, STRIDED_COPY
 from harness.model.arms import ArmName
 from harness.model.evaluation import Work
 from harness.model.verdict import Verdict
-from harness.referee.audit import Auditor, Facts
+from harness.referee.audit.auditor import Auditor
+from harness.referee.audit.observed import Facts
 from harness.referee.audit.traced_turn import OutputSize
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun

@@ -10,7 +10,7 @@ import pytest
 from harness.devices.cuda.telemetry import Telemetry
 from harness.errors import MachineError
 from harness.model.check import CheckName
-from harness.referee.audit import excusing_company
+from harness.referee.audit.company import excusing_company
 from harness.sandbox.outcome import SolutionFailed
 from tests.scripted_nvml import ScriptedNvml, process
 from tests.wording import tells

@@ -15,10 +15,9 @@ from harness.model.config import Config, TimingConfig
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers.freezer import Freezer
-from harness.referee.flag_changes import flag_remarks
+from harness.referee.buffers.turns import flag_remarks
 from harness.referee.timing import references as references_module
-from harness.referee.timing.baselines import flags_of, optimization_of
-from harness.referee.timing.references import References
+from harness.referee.timing.references import References, flags_of, optimization_of
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Compilation, Described, FlagChange, Optimization
 from harness.worker.optimization import in_channels_last, optimize

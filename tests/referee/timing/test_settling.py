@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 import torch
 
-from harness.referee.audit import ProbeKernel
+from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.timing.settling import BUSY, Settling, still_fill_ns
 
 USUAL, SLOWER = 90_000, 100_000
