@@ -25,9 +25,7 @@ FOLDER = Path(".harness", "schemas")
 @config_app.command("show")
 def show(
     context: typer.Context,
-    command: Annotated[
-        list[str] | None, typer.Argument(help="Only this command: run, or snapshot accept.", show_default=False)
-    ] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="Only this command: run, or snapshot accept.")] = None,
     origin: Annotated[bool, typer.Option("--origin", help="Also where each value comes from.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object, origins and variables included.")] = False,
 ) -> None:
@@ -47,9 +45,7 @@ def show(
 @config_app.command("schema")
 def schema(
     context: typer.Context,
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Write one file per schema into this folder.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="Write one file per schema into this folder.")] = None,
 ) -> None:
     """Write JSON schemas of the YAML files, so that editors complete and check them.
 
