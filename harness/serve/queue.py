@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -81,7 +81,7 @@ class BegunJob(NamedTuple):
     asked: Submission
 
 
-class JobQueue:
+class JobQueue(AbstractContextManager["JobQueue"]):
     """A context manager: one process has a queue's file at a time. Its methods may be called from any thread."""
 
     def __init__(self, path: Path, most: int = 100_000) -> None:
@@ -111,9 +111,6 @@ class JobQueue:
     def close(self) -> None:
         self._engine.dispose()
         self._lock_file.close()
-
-    def __enter__(self) -> JobQueue:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
