@@ -61,20 +61,7 @@ def compare(
 
     The arguments and what is raised are those of evaluate() and of Evaluator; the order is that of the tasks' ends.
     """
-    found = iter_evaluations(
-        problems,
-        solutions,
-        backend=backend,
-        config=config,
-        cases=cases,
-        seed=seed,
-        results=results,
-        workspace=workspace,
-        engine=engine,
-        ray_address=ray_address,
-        ray_gpu=ray_gpu,
-    )
-    return list(found)
+    return list(iter_evaluations(**locals()))
 
 
 def iter_evaluations(

@@ -10,8 +10,8 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from harness.api.loading import Scratch
@@ -32,7 +32,7 @@ AnySolution = Solution | Path | str
 _LOG = logging.getLogger("harness")
 
 
-class Evaluator:
+class Evaluator(AbstractContextManager["Evaluator"]):
     """A session kept open: the backend is made ready once, solutions are built side by side. A context manager.
 
     backend: 'cuda', 'sim' (the CPU simulator: correctness only), or 'auto' for the GPU where there is one.
@@ -133,10 +133,7 @@ class Evaluator:
             self._scratch.close()
             self._scratch = None
 
-    def __enter__(self) -> Evaluator:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _sources(self) -> Scratch:

@@ -6,8 +6,8 @@ import hashlib
 import re
 import shutil
 import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 
 from harness.errors import UsageError
 from harness.workspace import problem as problem_folder
@@ -44,7 +44,7 @@ def load_solution(solution: str | Path, *, problem: str | None = None, workspace
     return found
 
 
-class Scratch:
+class Scratch(AbstractContextManager["Scratch"]):
     """Folders for sources that have none. A context manager; leaving it removes them."""
 
     def __init__(self, workspace: Path | None = None) -> None:
@@ -97,10 +97,7 @@ class Scratch:
     def close(self) -> None:
         self._folder.cleanup()
 
-    def __enter__(self) -> Scratch:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _write(self, place: Path, file: str, text: bytes) -> Path:

@@ -16,9 +16,7 @@ def check_problem(
     problems: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Folder names under problems/, or patterns. Default: all.",
-            show_default=False,
-            autocompletion=completion.problems,
+            help="Folder names under problems/, or patterns. Default: all.", autocompletion=completion.problems
         ),
     ] = None,
     case: CaseNames = None,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import enum
 import json as json_module
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,23 +22,10 @@ FOLDER = Path(".harness", "schemas")
 """The folder in a workspace; the first line of each scaffolded YAML file points there."""
 
 
-@dataclass(frozen=True)
-class _Effective:
-    """The value of an option where the command line says nothing."""
-
-    command: str
-    option: str
-    value: Any
-    origin: str
-    variable: str
-
-
 @config_app.command("show")
 def show(
     context: typer.Context,
-    command: Annotated[
-        list[str] | None, typer.Argument(help="Only this command: run, or snapshot accept.", show_default=False)
-    ] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="Only this command: run, or snapshot accept.")] = None,
     origin: Annotated[bool, typer.Option("--origin", help="Also where each value comes from.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object, origins and variables included.")] = False,
 ) -> None:
@@ -51,7 +37,7 @@ def show(
     wanted = _wanted(options, tuple(command or ()))
     rows = [_effective(context, option, found) for path in wanted for option in options[path].values()]
     if json:
-        print_json({"files": found.files, "options": [asdict(row) for row in rows]}, indent=2)
+        print_json({"files": found.files, "options": rows}, indent=2)
     else:
         _print(rows, found.files, origin)
 
@@ -59,9 +45,7 @@ def show(
 @config_app.command("schema")
 def schema(
     context: typer.Context,
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Write one file per schema into this folder.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="Write one file per schema into this folder.")] = None,
 ) -> None:
     """Write JSON schemas of the YAML files, so that editors complete and check them.
 
@@ -123,8 +107,9 @@ def _wanted(options: Options, path: CommandPath) -> list[CommandPath]:
     return [words for words in found if options[words]]
 
 
-def _effective(context: typer.Context, option: SettableOption, found: settings.Settings) -> _Effective:
-    """Ask the parser itself, in a context of the option's command."""
+def _effective(context: typer.Context, option: SettableOption, found: settings.Settings) -> dict[str, Any]:
+    """The value of an option where the command line says nothing: ask the parser itself, in a context of the option's
+    command."""
     inner = context.find_root()
     for word in option.command:
         inner = type(inner)(inner.command.commands[word], parent=inner, info_name=word)  # type: ignore[attr-defined]
@@ -135,13 +120,13 @@ def _effective(context: typer.Context, option: SettableOption, found: settings.S
         value = option.option.process_value(inner, value) if value is not None else None
     except typer.BadParameter as error:
         raise UsageError(f"{origins.get(source.name, option.name)}: {error.message}") from None
-    return _Effective(
-        command=" ".join(option.command),
-        option=option.name,
-        value=_plain(value),
-        origin=origins.get(source.name) or "default",
-        variable=option.variable,
-    )
+    return {
+        "command": " ".join(option.command),
+        "option": option.name,
+        "value": _plain(value),
+        "origin": origins.get(source.name) or "default",
+        "variable": option.variable,
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -152,21 +137,21 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _print(rows: list[_Effective], files: tuple[str, ...], with_origin: bool) -> None:
+def _print(rows: list[dict[str, Any]], files: tuple[str, ...], with_origin: bool) -> None:
     from rich.console import Group, RenderableType
     from rich.table import Table
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(f"read {name}", style="dim") for name in files]
-    for command in dict.fromkeys(row.command for row in rows):
+    for command in dict.fromkeys(row["command"] for row in rows):
         parts.append(Text(command, style="bold"))
         table = Table(box=None, show_header=False, pad_edge=True)
-        for column in ("option", "value", "origin") if with_origin else ("option", "value"):
+        columns = ("option", "value", "origin") if with_origin else ("option", "value")
+        for column in columns:
             table.add_column(column, overflow="fold")
         for row in rows:
-            if row.command == command:
-                cells = [row.option, _shown(row.value), *([row.origin] if with_origin else [])]
-                table.add_row(*(Text(cell) for cell in cells))
+            if row["command"] == command:
+                table.add_row(*(Text(_shown(row[column])) for column in columns))
         parts.append(table)
     print_report(Group(*parts))
 

@@ -6,7 +6,7 @@ import contextlib
 import json as json_module
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,26 @@ MakesReport = Callable[[Sequence[Evaluation], frozenset[str]], "RenderableType"]
 """A report on a run's evaluations; the set holds the ids of those that were kept from earlier runs."""
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What a command is to evaluate, and how."""
+
+    workspace: Workspace
+    tasks: Sequence[Task]
+    options: EvaluatingOptions
+    config: Config
+    where: EngineOptions
+
+    @property
+    def results(self) -> Path:
+        return self.options.results or self.workspace.results
+
+    def engine(self) -> Engine:
+        from harness.run.engine import Engine  # torch comes in here
+
+        return Engine(self.where.engine, self.where.ray_address, self.where.ray_gpu)
+
+
 def evaluate(
     workspace: Workspace,
     tasks: Sequence[Task],
@@ -60,13 +80,14 @@ def evaluate(
     from harness.run.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
     require_simulator(options.backend, config.correctness.sanitize)
-    around = surroundings_of(workspace.root, options.results or workspace.results, config.limits.pass_environment)
+    asked = _Asked(workspace, tasks, options, config, where)
+    around = surroundings_of(workspace.root, asked.results, config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
     is_needed = tasks and not options.dry_run and where.engine == "local"
     with contextlib.closing(
         start_early(options.backend, around, config.correctness.sanitize) if is_needed else ForkServers()
     ) as servers:
-        code = _evaluate_and_print(workspace, tasks, options, config, report, servers, where)
+        code = _evaluate_and_print(asked, report, servers)
     if broken:
         from harness.reports import several
 
@@ -74,22 +95,14 @@ def evaluate(
     raise typer.Exit(exit_codes.USAGE if broken else code)
 
 
-def _evaluate_and_print(
-    workspace: Workspace,
-    tasks: Sequence[Task],
-    options: EvaluatingOptions,
-    config: Config,
-    report: MakesReport,
-    servers: ForkServers,
-    where: EngineOptions,
-) -> int:
+def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers) -> int:
     """Return the exit code."""
     from harness.cli.progress import Progress
     from harness.reports import several
 
-    results = options.results or workspace.results
+    options = asked.options
     with Progress(options.quiet) as progress:
-        planned = _plan(workspace, tasks, options, config, progress, where)
+        planned = _plan(asked, progress)
     if options.dry_run:
         _list(planned, options)
         return exit_codes.PASSED
@@ -97,7 +110,7 @@ def _evaluate_and_print(
     chosen = [one.task for one in planned if not (one.result and options.resume)]
     evaluations: list[Evaluation] = []
     try:
-        for evaluation in _load(results, kept):
+        for evaluation in _load(asked.results, kept):
             _take(evaluation, evaluations, options)
         if chosen:
             from harness.run.engine import open_session  # torch comes in here
@@ -105,11 +118,11 @@ def _evaluate_and_print(
             with (
                 Progress(options.quiet) as progress,
                 open_session(
-                    _engine(where),
+                    asked.engine(),
                     options.backend,
-                    workspace.root,
-                    results,
-                    config,
+                    asked.workspace.root,
+                    asked.results,
+                    asked.config,
                     options.seed,
                     progress.say,
                     servers=servers,
@@ -128,26 +141,20 @@ def _evaluate_and_print(
     return exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED
 
 
-def _plan(
-    workspace: Workspace,
-    tasks: Sequence[Task],
-    options: EvaluatingOptions,
-    config: Config,
-    progress: Progress,
-    where: EngineOptions,
-) -> list[Planned]:
+def _plan(asked: _Asked, progress: Progress) -> list[Planned]:
     """The tasks, and which have a result already; the index is asked only where it matters."""
     from harness.reports import several
     from harness.run.plan import Planned, evaluated_before
 
+    tasks, options = asked.tasks, asked.options
     unknown = [Planned(task, None) for task in tasks]
     if not (options.resume or options.last_failed or options.dry_run):
         return unknown
     from harness.store.index import open_index
 
-    with open_index(options.results or workspace.results, say=progress.say) as index:
+    with open_index(asked.results, say=progress.say) as index:
         if evaluated_before(tasks, index):
-            planned, why = _planned(workspace, tasks, options, config, index, where)
+            planned, why = _planned(asked, index)
         else:
             planned, why = [] if options.last_failed else unknown, "it has no result yet"
     if options.last_failed:
@@ -160,29 +167,15 @@ def _plan(
     return planned if options.dry_run else [Planned(one.task, None) for one in planned]
 
 
-def _planned(
-    workspace: Workspace,
-    tasks: Sequence[Task],
-    options: EvaluatingOptions,
-    config: Config,
-    index: Index,
-    where: EngineOptions,
-) -> tuple[list[Planned], str]:
+def _planned(asked: _Asked, index: Index) -> tuple[list[Planned], str]:
     """The tasks with their results, and why the first has none that counts."""
     from harness.run.engine import environments_of  # torch comes in here
     from harness.run.plan import failed_last, plan_in_any, why_anew
 
-    environments = environments_of(_engine(where), options.backend, workspace.root)
-    if options.last_failed:
-        tasks = failed_last(tasks, environments[0], index)
-    why = why_anew(tasks[0], config, environments[0], index) if tasks else ""
-    return plan_in_any(tasks, config, environments, index), why
-
-
-def _engine(where: EngineOptions) -> Engine:
-    from harness.run.engine import Engine
-
-    return Engine(where.engine, where.ray_address, where.ray_gpu)
+    environments = environments_of(asked.engine(), asked.options.backend, asked.workspace.root)
+    tasks = failed_last(asked.tasks, environments[0], index) if asked.options.last_failed else asked.tasks
+    why = why_anew(tasks[0], asked.config, environments[0], index) if tasks else ""
+    return plan_in_any(tasks, asked.config, environments, index), why
 
 
 def _evaluate(

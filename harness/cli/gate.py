@@ -39,43 +39,14 @@ if TYPE_CHECKING:
     from harness.run.session import Session
     from harness.workspace.selection import Task
 
-SnapshotName = Annotated[
-    str | None,
-    typer.Option(
-        "--snapshot",
-        metavar="FILE|git:REF|run:ID",
-        help="What speeds are compared with. Default: snapshot.jsonl, if it is there.",
-        show_default=False,
-    ),
-]
-PolicyName = Annotated[
-    str | None,
-    typer.Option("--policy", metavar="FILE|git:REF", help="Default: gate.yaml, if it is there.", show_default=False),
-]
-CorrectnessOnly = Annotated[bool, typer.Option("--correctness-only", help="Neither measure nor judge speed.")]
-ChangedSince = Annotated[
-    str | None,
-    typer.Option(metavar="REF", help="Only what changed since HEAD left this git ref.", show_default=False),
-]
-FromRun = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="Judge a finished run ('latest' too); evaluate nothing.", show_default=False),
-]
-AllowOther = Annotated[
-    bool, typer.Option("--allow-other-environment", help="Compare speeds of different environments nevertheless.")
-]
-Forbid = Annotated[bool, typer.Option("--forbid-inconclusive", help="End with 4 where speed is undecided.")]
-
 
 @dataclass(frozen=True)
 class GateOutputs:
     """The forms of the answer that are asked for."""
 
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.", show_default=False)] = None
-    sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.", show_default=False)] = None
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write Markdown for a comment.", show_default=False)
-    ] = None
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None
+    sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.")] = None
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write Markdown for a comment.")] = None
     github: Annotated[bool, typer.Option("--github", help="Annotations and job summary of GitHub Actions.")] = False
     json: Annotated[bool, typer.Option("--json", help="The report as one JSON object on stdout.")] = False
     verbose: VerboseFlag = False
@@ -136,21 +107,37 @@ class GateOutputs:
 def gate(
     problem: ProblemPatterns = None,
     solution: SolutionPatterns = None,
-    snapshot: SnapshotName = None,
-    policy: PolicyName = None,
-    correctness_only: CorrectnessOnly = False,
-    changed_since: ChangedSince = None,
-    from_run: FromRun = None,
-    allow_other_environment: AllowOther = False,
-    forbid_inconclusive: Forbid = False,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(
+            "--snapshot",
+            metavar="FILE|git:REF|run:ID",
+            help="What speeds are compared with. Default: snapshot.jsonl, if it is there.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option("--policy", metavar="FILE|git:REF", help="Default: gate.yaml, if it is there.")
+    ] = None,
+    correctness_only: Annotated[
+        bool, typer.Option("--correctness-only", help="Neither measure nor judge speed.")
+    ] = False,
+    changed_since: Annotated[
+        str | None, typer.Option(metavar="REF", help="Only what changed since HEAD left this git ref.")
+    ] = None,
+    from_run: Annotated[
+        str | None, typer.Option(metavar="ID", help="Judge a finished run ('latest' too); evaluate nothing.")
+    ] = None,
+    allow_other_environment: Annotated[
+        bool, typer.Option("--allow-other-environment", help="Compare speeds of different environments nevertheless.")
+    ] = False,
+    forbid_inconclusive: Annotated[
+        bool, typer.Option("--forbid-inconclusive", help="End with 4 where speed is undecided.")
+    ] = False,
     backend: BackendOption = "auto",
     config: ConfigName = None,
     seed: SeedOption = None,
     sanitize: Annotated[
-        bool | None,
-        typer.Option(
-            "--sanitize/--no-sanitize", help="Simulator: look at every access.  [default: yes]", show_default=False
-        ),
+        bool | None, typer.Option("--sanitize/--no-sanitize", help="Simulator: look at every access.  [default: yes]")
     ] = None,
     require_confinement: RequireConfinement = None,
     results: ResultsFolder = None,

@@ -25,9 +25,7 @@ def history(
     solution: Annotated[
         str | None,
         typer.Argument(
-            help="A folder name under solutions/PROBLEM/. Default: all.",
-            show_default=False,
-            autocompletion=completion.solutions,
+            help="A folder name under solutions/PROBLEM/. Default: all.", autocompletion=completion.solutions
         ),
     ] = None,
     run: RunName = None,
@@ -78,11 +76,7 @@ def plot(
     ] = "last",
     solution: Annotated[
         str | None,
-        typer.Argument(
-            help="One of the problem's solutions. Default: all.",
-            show_default=False,
-            autocompletion=completion.solutions,
-        ),
+        typer.Argument(help="One of the problem's solutions. Default: all.", autocompletion=completion.solutions),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the pictures.")] = Path("plots"),
     format: Annotated[list[PictureFormat] | None, typer.Option(help="svg or png; repeatable. Default: both.")] = None,

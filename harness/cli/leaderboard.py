@@ -38,17 +38,12 @@ def leaderboard(
     open: Annotated[bool, typer.Option("--open", help="Show the HTML page in the browser.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Also draw the bars into this .png or .svg.")] = None,
     environment: Annotated[
-        str | None,
-        typer.Option(
-            help="Part of an environment's label. Default: the GPU with the most results.", show_default=False
-        ),
+        str | None, typer.Option(help="Part of an environment's label. Default: the GPU with the most results.")
     ] = None,
     config: Annotated[
         str | None,
         typer.Option(
-            help="A config's name, file or hash. Default: that of the most results.",
-            show_default=False,
-            autocompletion=completion.configs,
+            help="A config's name, file or hash. Default: that of the most results.", autocompletion=completion.configs
         ),
     ] = None,
     precision: Annotated[PrecisionClass | None, typer.Option(help="Only this class of precision.")] = None,

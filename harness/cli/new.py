@@ -52,10 +52,8 @@ def init(
 @new_app.command("problem")
 def problem(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="The new folder's name under problems/.", show_default=False)],
-    source: Annotated[
-        Path | None, typer.Option("--from", help="A KernelBench file to take as it stands.", show_default=False)
-    ] = None,
+    name: Annotated[str, typer.Argument(help="The new folder's name under problems/.")],
+    source: Annotated[Path | None, typer.Option("--from", help="A KernelBench file to take as it stands.")] = None,
 ) -> None:
     """Make a problem: an example to edit, or a KernelBench file.
 
@@ -74,12 +72,10 @@ def problem(
 def solution(
     context: typer.Context,
     problem: ProblemName,
-    name: Annotated[str, typer.Argument(help="The new folder's name.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="The new folder's name.")],
     other: Annotated[
         str | None,
-        typer.Option(
-            "--from", help="A solution of the problem to copy.", show_default=False, autocompletion=completion.solutions
-        ),
+        typer.Option("--from", help="A solution of the problem to copy.", autocompletion=completion.solutions),
     ] = None,
 ) -> None:
     """Make a solution to start from: a copy of another, or the reference with a kernel beside it.
@@ -101,13 +97,9 @@ def import_() -> None:
 
 @import_app.command("kernelbench")
 def kernelbench(
-    checkout: Annotated[Path, typer.Argument(metavar="DIR", help="A checkout of KernelBench.", show_default=False)],
-    level: Annotated[
-        list[int] | None, typer.Option(min=1, help="A level; repeatable. Default: 1, 2 and 3.", show_default=False)
-    ] = None,
-    runs: Annotated[
-        list[str] | None, typer.Option(help="A folder under runs/; repeatable. Default: all.", show_default=False)
-    ] = None,
+    checkout: Annotated[Path, typer.Argument(metavar="DIR", help="A checkout of KernelBench.")],
+    level: Annotated[list[int] | None, typer.Option(min=1, help="A level; repeatable. Default: 1, 2 and 3.")] = None,
+    runs: Annotated[list[str] | None, typer.Option(help="A folder under runs/; repeatable. Default: all.")] = None,
 ) -> None:
     """Copy KernelBench's problems, and the samples in its runs/, into the workspace here.
 

@@ -19,14 +19,11 @@ from harness.model.instruments import SANITIZER_TOOLS
 OneSolution = Annotated[
     str | None,
     typer.Argument(
-        help="A folder name under solutions/PROBLEM/. Default: the only one.",
-        show_default=False,
-        autocompletion=completion.solutions,
+        help="A folder name under solutions/PROBLEM/. Default: the only one.", autocompletion=completion.solutions
     ),
 ]
 Output = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="Folder for the files. Default: a new one in results/.", show_default=False),
+    Path | None, typer.Option("-o", "--output", help="Folder for the files. Default: a new one in results/.")
 ]
 Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a run under a tool is ended.")]
 

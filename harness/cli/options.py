@@ -62,18 +62,9 @@ CaseNames = Annotated[
 BackendOption = Annotated[BackendChoice, typer.Option(help="auto: the GPU where there is one, else the simulator.")]
 ConfigName = Annotated[
     str | None,
-    typer.Option(
-        "--config",
-        metavar="NAME",
-        help="A name in configs/ or a file.",
-        show_default=False,
-        autocompletion=completion.configs,
-    ),
+    typer.Option("--config", metavar="NAME", help="A name in configs/ or a file.", autocompletion=completion.configs),
 ]
 SeedOption = Annotated[int | None, typer.Option(metavar="N", help="Repeat a run's inputs. Default: drawn anew.")]
-SanitizeFlag = Annotated[
-    bool, typer.Option("--sanitize", help="Simulator: look at every access; several times slower.")
-]
 ResultsFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="The journals' folder. Default: results/.")]
 QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
 VerboseFlag = Annotated[bool, typer.Option("-v", "--verbose", help="Details of failures, and remarks.")]
@@ -81,26 +72,19 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
 TIMING = typer.Option("--timing/--no-timing", help="Measure speed as well.  [default: yes]", show_default=False)
 
 # Arguments of the commands that look things up; their completions come with them.
-ProblemName = Annotated[
-    str, typer.Argument(help="A folder name under problems/.", show_default=False, autocompletion=completion.problems)
-]
+ProblemName = Annotated[str, typer.Argument(help="A folder name under problems/.", autocompletion=completion.problems)]
 SolutionName = Annotated[
-    str,
-    typer.Argument(
-        help="A folder name under solutions/PROBLEM/.", show_default=False, autocompletion=completion.solutions
-    ),
+    str, typer.Argument(help="A folder name under solutions/PROBLEM/.", autocompletion=completion.solutions)
 ]
 EvaluationId = Annotated[
     str,
     typer.Argument(
-        help="An evaluation's identifier, or its beginning.",
-        show_default=False,
-        autocompletion=completion.evaluations,
+        help="An evaluation's identifier, or its beginning.", show_default=False, autocompletion=completion.evaluations
     ),
 ]
 RequireConfinement = Annotated[
     Literal["none", "files", "full"] | None,
-    typer.Option(metavar="LEVEL", help="Load nothing below: none, files, full.", show_default=False),
+    typer.Option(metavar="LEVEL", help="Load nothing below: none, files, full."),
 ]
 RunName = Annotated[
     str | None,
@@ -124,7 +108,9 @@ class JudgingOptions:
             show_default=False,
         ),
     ] = True
-    sanitize: SanitizeFlag = False
+    sanitize: Annotated[
+        bool, typer.Option("--sanitize", help="Simulator: look at every access; several times slower.")
+    ] = False
     require_confinement: RequireConfinement = None
     results: ResultsFolder = None
     verbose: VerboseFlag = False
@@ -148,7 +134,6 @@ class EvaluatingOptions(JudgingOptions):
             metavar="NAME[,NAME]",
             callback=_baseline_names,
             autocompletion=completion.baselines,
-            show_default=False,
         ),
     ] = None
     timing: Annotated[bool, TIMING] = True
@@ -162,8 +147,7 @@ class EvaluatingOptions(JudgingOptions):
     ] = None
     no_source: Annotated[bool, typer.Option("--no-source", help="Keep no text of solutions in the records.")] = False
     jobs: Annotated[
-        int | None,
-        typer.Option("-j", "--jobs", min=1, metavar="N", help="Builds at once. Default: by the cores."),
+        int | None, typer.Option("-j", "--jobs", min=1, metavar="N", help="Builds at once. Default: by the cores.")
     ] = None
     max_failures: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Stop after so many verdicts other than expected.")
@@ -195,9 +179,7 @@ class EngineOptions:
     ray_address: Annotated[
         str, typer.Option(metavar="ADDRESS", help="The cluster. Default: auto, the one here.", show_default=False)
     ] = "auto"
-    ray_gpu: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="One model of its GPUs, such as H100.", show_default=False)
-    ] = None
+    ray_gpu: Annotated[str | None, typer.Option(metavar="MODEL", help="One model of its GPUs, such as H100.")] = None
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

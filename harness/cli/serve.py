@@ -54,7 +54,7 @@ def serve(
     try:
         import uvicorn
 
-        from harness.serve import Access, JobQueue, Judge, Limits, create_app, read_tokens
+        from harness.serve import Access, JobQueue, Judge, create_app, read_tokens
     except ImportError as error:
         raise MachineError(
             f"serve needs {_NEEDS} ({error.name} is missing): pip install 'kernel-harness[serve]'"
@@ -67,7 +67,7 @@ def serve(
         Judge(jobs, workspace.root, folder, backend, config, keep_days, require_confinement) as judge,
         _listening(host, port) as door,
     ):
-        app = create_app(jobs, judge, workspace.root, access, Limits(most_mib * 2**20))
+        app = create_app(jobs, judge, workspace.root, access, most_mib * 2**20)
         waiting = jobs.counts().get("queued", 0)
         named = f"[{host}]" if ":" in host else host
         say(f"listening on http://{named}:{door.getsockname()[1]}; {waiting} jobs wait")

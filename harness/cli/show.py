@@ -29,8 +29,7 @@ def show(
         ),
     ] = "last",
     solution: Annotated[
-        str | None,
-        typer.Argument(help="One of the problem's solutions.", autocompletion=completion.solutions),
+        str | None, typer.Argument(help="One of the problem's solutions.", autocompletion=completion.solutions)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The record, exactly the journal's.")] = False,
     statistics: Annotated[
@@ -120,7 +119,6 @@ def explain(
         typer.Argument(
             metavar="[WORD]",
             help="A verdict, a check, a word of a timing, a finding of the simulator. Default: the list.",
-            show_default=False,
             autocompletion=completion.explained_words,
         ),
     ] = None,

@@ -14,27 +14,20 @@ from harness.errors import UsageError
 
 snapshot_app = typer.Typer(no_args_is_help=True, help="Accepted evaluations, which git keeps and a gate compares with.")
 
-AcceptedRun = Annotated[
-    str,
-    typer.Option(
-        "--run", metavar="ID", help="A run; the beginning of its name is enough.", autocompletion=completion.runs
-    ),
-]
-SnapshotFile = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Default: snapshot.jsonl of the workspace.", show_default=False)
-]
-Named = Annotated[
-    str | None,
-    typer.Option(metavar="FILE|git:REF|run:ID", help="Default: snapshot.jsonl of the workspace.", show_default=False),
-]
-
 
 @snapshot_app.command("accept")
 def accept(
-    run: AcceptedRun = "latest",
+    run: Annotated[
+        str,
+        typer.Option(
+            "--run", metavar="ID", help="A run; the beginning of its name is enough.", autocompletion=completion.runs
+        ),
+    ] = "latest",
     problem: ProblemPatterns = None,
     solution: SolutionPatterns = None,
-    output: SnapshotFile = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Default: snapshot.jsonl of the workspace.")
+    ] = None,
     results: ResultsFolder = None,
 ) -> None:
     """Put a run's evaluations into the snapshot, in place of the former ones of the same solution and GPU.
@@ -58,7 +51,9 @@ def accept(
 
 @snapshot_app.command("show")
 def show_snapshot(
-    snapshot: Named = None,
+    snapshot: Annotated[
+        str | None, typer.Option(metavar="FILE|git:REF|run:ID", help="Default: snapshot.jsonl of the workspace.")
+    ] = None,
     results: ResultsFolder = None,
     json: Annotated[bool, typer.Option("--json", help="The entries as they are kept, one a line.")] = False,
 ) -> None:

@@ -62,17 +62,14 @@ def chosen_entries(
         raise UsageError(f"no evaluation in {index.results} yet: make one with 'harness run'")
     of_problem = [entry for entry in every if problem in (None, entry.problem)]
     if not of_problem:
-        raise UsageError(f"no evaluation of problem '{problem}'.{did_you_mean(problem or '', _names(every))}")
+        names = {entry.problem for entry in every}
+        raise UsageError(f"no evaluation of problem '{problem}'.{did_you_mean(problem or '', names)}")
     solutions = {entry.solution for entry in of_problem}
     if solution is not None and solution not in solutions:
         raise UsageError(f"no evaluation of solution '{solution}'.{did_you_mean(solution, solutions)}")
     if run is not None and run not in (runs := {entry.run for entry in every}):
         raise UsageError(f"no run '{run}' in {index.results}.{did_you_mean(run, runs)}")
     raise UsageError(f"no evaluation in {index.results} fits all that was asked for; ask for less")
-
-
-def _names(entries: Sequence[Entry]) -> set[str]:
-    return {entry.problem for entry in entries}
 
 
 def index(
@@ -104,6 +101,7 @@ def index(
 
 
 def _merge(source: Path, results: Path | None) -> None:
+    from harness.reports import several
     from harness.store.merging import merge_journals
 
     if not source.is_dir():
@@ -111,7 +109,7 @@ def _merge(source: Path, results: Path | None) -> None:
     with open_store(results) as opened:
         known = {entry.id for entry in opened.entries()}
     merged = merge_journals(source, results_folder(results), known)
-    say(f"{_count(merged.copied, 'evaluation')} taken over from {source}, {merged.known} were here before")
+    say(f"{several(merged.copied, 'evaluation')} taken over from {source}, {merged.known} were here before")
     for problem in merged.problems:
         say(str(problem))
 
@@ -137,17 +135,13 @@ def _as_json(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> dict[
 
 
 def _print(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> None:
-    from harness.reports import harmless
+    from harness.reports import harmless, several
 
-    copies = f", {_count(status.copies, 'further copy', 'further copies')}," if status.copies else ""
-    runs, journals = _count(status.runs, "run"), _count(status.journals, "journal")
-    typer.echo(f"{_count(status.evaluations, 'evaluation')}{copies} of {runs} in {journals}")
+    copies = f", {status.copies} further cop{'y' if status.copies == 1 else 'ies'}," if status.copies else ""
+    of = f"{several(status.runs, 'run')} in {several(status.journals, 'journal')}"
+    typer.echo(f"{several(status.evaluations, 'evaluation')}{copies} of {of}")
     typer.echo(f"index: {status.path or 'in memory'}")
     for problem in problems:
         typer.echo(harmless(f"{problem.path}:{problem.line}: {problem.what}\n  {problem.remedy}"))
     if not problems:
         typer.echo("every line can be used")
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -14,7 +14,7 @@ from harness.gate.git import changed_since, folder_in_repository
 from harness.gate.policy import Policy, load_policy
 from harness.gate.ruling import Terms, judge, waiver_remarks
 from harness.gate.runs import GateRun, read_run
-from harness.gate.scope import ChangedTasks, find_missing, find_scope, select_changed, without_solutions
+from harness.gate.scope import find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot
 from harness.gate.speed import other_environments, refuse
 from harness.model.config import Config
@@ -77,17 +77,15 @@ def decide(workspace: Workspace, request: GateRequest, open_evaluator: Opener) -
     policy = _policy(request, workspace)
     config = workspace.config(request.config)
     snapshot = open_snapshot(request.snapshot, workspace.root, results)
-    scope = find_scope(workspace, request.problems, request.solutions)
-    tasks: Sequence[Task] = scope.tasks
+    tasks, broken = find_scope(workspace, request.problems, request.solutions)
     lost = find_missing(workspace, request.problems, request.solutions, snapshot)
     remarks = _workspace_remarks(workspace, request.problems, policy)
     if request.changed_since is not None:
-        changed = _changed(tasks, request, workspace)
-        remarks.append(_changed_remark(changed, len(tasks), request.changed_since))
-        tasks = changed.tasks
+        tasks, remark = _changed(tasks, request, workspace, request.changed_since)
+        remarks.append(remark)
     terms = Terms(policy, snapshot, _today(), _why_not_judged(tasks, request, policy, config))
     evaluated = _evaluated(tasks, terms, request, workspace, config, open_evaluator)
-    unjudged = {(one.problem, one.solution): one for one in (*scope.broken, *lost, *evaluated.lost)}
+    unjudged = {(one.problem, one.solution): one for one in (*broken, *lost, *evaluated.lost)}
     judged = [
         judge(subject, evaluated.found.get((subject.problem, subject.solution), []), evaluated.terms)
         for subject in map(subject_of, tasks)
@@ -129,19 +127,17 @@ def _workspace_remarks(workspace: Workspace, problems: Sequence[str], policy: Po
     ]
 
 
-def _changed(tasks: Sequence[Task], request: GateRequest, workspace: Workspace) -> ChangedTasks:
-    """The tasks that a change concerns. Raises: UsageError where git doesn't know the ref."""
-    assert request.changed_since is not None
+def _changed(
+    tasks: Sequence[Task], request: GateRequest, workspace: Workspace, since: str
+) -> tuple[Sequence[Task], str]:
+    """The tasks that a change concerns, with a remark on it. Raises: UsageError where git doesn't know the ref."""
     named = [name for name in (request.policy, request.config, request.snapshot) if name is not None]
     paths = [path for name in named for path in (Path(name).absolute(), workspace.root / name)]
     also = [path.relative_to(workspace.root).as_posix() for path in paths if path.is_relative_to(workspace.root)]
-    return select_changed(workspace, tasks, changed_since(workspace.root, request.changed_since), also)
-
-
-def _changed_remark(changed: ChangedTasks, count: int, since: str) -> str:
-    if changed.because is not None:
-        return f"all solutions ({count}) are judged: {changed.because} changed since {since}, and may concern any"
-    return f"solutions changed since {since}: {len(changed.tasks)} of {count}"
+    chosen, because = select_changed(workspace, tasks, changed_since(workspace.root, since), also)
+    if because is not None:
+        return chosen, f"all solutions ({len(tasks)}) are judged: {because} changed since {since}, and may concern any"
+    return chosen, f"solutions changed since {since}: {len(chosen)} of {len(tasks)}"
 
 
 def _why_not_judged(tasks: Sequence[Task], request: GateRequest, policy: Policy, config: Config) -> str | None:
@@ -168,20 +164,19 @@ def _evaluated(
 
 
 def _from_run(tasks: Sequence[Task], terms: Terms, run: GateRun, config: Config) -> _Evaluated:
-    of_run = from_run(tasks, run.evaluations)
-    evaluations = [evaluation for of_one in of_run.found.values() for evaluation in of_one]
-    remarks = [*run.remarks, *of_run.remarks, *other_settings(evaluations, config, terms.not_judged is None)]
+    found, lost, refusals = from_run(tasks, run.evaluations)
+    evaluations = [evaluation for of_one in found.values() for evaluation in of_one]
+    remarks = [*run.remarks, *refusals, *other_settings(evaluations, config, terms.not_judged is None)]
     environments = [evaluation.environment for evaluation in evaluations]
     if not environments:
         terms = replace(terms, not_judged="the run holds no result that counts")
-        return _Evaluated({}, terms, None, remarks, of_run.lost)
+        return _Evaluated({}, terms, None, remarks, lost)
     on_gpus = {environment.fingerprint: environment for environment in environments if environment.backend == "cuda"}
     on_gpu = next(iter(on_gpus.values()), None)
     different = [line for here in on_gpus.values() for line in _different_environment(tasks, terms, here)]
     shown = on_gpu or environments[0]
     terms = _terms_on(shown, terms)
-    remarks += _allowed(different) + _no_snapshot(terms)
-    return _Evaluated(of_run.found, terms, shown, remarks, of_run.lost)
+    return _Evaluated(found, terms, shown, remarks + _comparison_remarks(different, terms), lost)
 
 
 def _evaluated_now(tasks: Sequence[Task], terms: Terms, config: Config, open_evaluator: Opener) -> _Evaluated:
@@ -195,7 +190,7 @@ def _evaluated_now(tasks: Sequence[Task], terms: Terms, config: Config, open_eva
         terms = _terms_on(environment, terms)
         different = _different_environment(tasks, terms, environment)
         found = measure(tasks, evaluator.evaluate, terms, evaluator.say)
-    return _Evaluated(found, terms, environment, _allowed(different) + _no_snapshot(terms))
+    return _Evaluated(found, terms, environment, _comparison_remarks(different, terms))
 
 
 def _terms_on(environment: Environment, terms: Terms) -> Terms:
@@ -215,11 +210,9 @@ def _different_environment(tasks: Sequence[Task], terms: Terms, here: Environmen
     return different
 
 
-def _allowed(different: Sequence[str]) -> list[str]:
-    return [f"speeds of different environments are compared: {'; '.join(different)}"] if different else []
-
-
-def _no_snapshot(terms: Terms) -> list[str]:
+def _comparison_remarks(different: Sequence[str], terms: Terms) -> list[str]:
+    if different:
+        return [f"speeds of different environments are compared: {'; '.join(different)}"]
     if terms.snapshot or terms.not_judged:
         return []
     return ["no snapshot.jsonl, so no speed is compared; 'harness snapshot accept' makes one of the latest run"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from harness.gate.ruling import Terms, missing, needs_another_measurement
 from harness.gate.runs import left_out
@@ -14,15 +13,6 @@ from harness.workspace.selection import Task
 
 Evaluations = dict[tuple[str, str], list[Evaluation]]
 """Evaluations by the names of problem and solution, in the order of time."""
-
-
-@dataclass(frozen=True)
-class Countable:
-    """The evaluations of a run that count for the tasks, tasks without one, and remarks."""
-
-    found: Evaluations
-    lost: list[Judged]
-    remarks: list[str]
 
 
 def measure(
@@ -44,8 +34,11 @@ def measure(
     return found
 
 
-def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> Countable:
-    """Choose what counts: not what was made of other sources than the workspace has now, or not on all cases."""
+def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> tuple[Evaluations, list[Judged], list[str]]:
+    """Choose what counts: not what was made of other sources than the workspace has now, or not on all cases.
+
+    The evaluations come with the tasks that have none, and remarks.
+    """
     of_run: Evaluations = {}
     _add(of_run, evaluations)
     found: Evaluations = {}
@@ -63,7 +56,7 @@ def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> Counta
         else:
             why = "; ".join(refused) or "the run holds no result of it"
             lost.append(missing(subject_of(task), why, "evaluate it with all its cases, and judge that run"))
-    return Countable(found, lost, remarks)
+    return found, lost, remarks
 
 
 def other_settings(evaluations: Iterable[Evaluation], config: Config, with_timing: bool) -> list[str]:

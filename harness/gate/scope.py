@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
@@ -22,35 +21,21 @@ CONCERNS_NOTHING = ("docs/*", "results/*", "*.md", "*.rst", "LICENSE*", ".gitign
 prose, in a solution."""
 
 
-@dataclass(frozen=True)
-class FoundTasks:
-    """The solutions that the patterns name: those that can be evaluated, and those where a file breaks its rules."""
-
-    tasks: tuple[Task, ...]
-    broken: tuple[Judged, ...]
-
-
-@dataclass(frozen=True)
-class ChangedTasks:
-    """The tasks that a change concerns; `because` is a file that concerns all of them, None where there is none."""
-
-    tasks: tuple[Task, ...]
-    because: PurePosixPath | None
-
-
-def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]) -> FoundTasks:
+def find_scope(
+    workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]
+) -> tuple[Sequence[Task], list[Judged]]:
     """Find the tasks; where a file breaks its rules, that is a finding.
 
     Raises: UsageError where a pattern matches nothing, or nothing is left.
     """
     tasks, broken = find_tasks(workspace, problems, solutions)
-    return FoundTasks(tuple(tasks), tuple(_broken(workspace, one) for one in broken))
+    return tasks, [_broken(workspace, one) for one in broken]
 
 
 def select_changed(
     workspace: Workspace, tasks: Sequence[Task], changed: Collection[PurePosixPath], also: Collection[str]
-) -> ChangedTasks:
-    """The tasks that a changed file may concern.
+) -> tuple[Sequence[Task], PurePosixPath | None]:
+    """The tasks that a changed file may concern; and, where it may concern all of them, that file.
 
     A file of a solution, but for its prose, concerns that one, one of a problem all its solutions, and so does one that
     lies in a problem's folder of solutions beside them. Any other concerns all but for CONCERNS_NOTHING; so do those of
@@ -62,9 +47,9 @@ def select_changed(
     for path in sorted(changed):
         found = None if path in named else _concerned(path, workspace.root, problems, solutions)
         if found is None:
-            return ChangedTasks(tuple(tasks), path)
+            return tasks, path
         concerned |= found
-    return ChangedTasks(tuple(t for t in tasks if (t.problem.name, t.solution.name) in concerned), None)
+    return [t for t in tasks if (t.problem.name, t.solution.name) in concerned], None
 
 
 def find_missing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,7 +55,7 @@ Code = Annotated[str | None, Field(description="The text of a solution.py, which
 Case = Annotated[str | None, Field(description="One of the problem's cases.")]
 
 
-class KernelTools:
+class KernelTools(AbstractContextManager["KernelTools"]):
     """The tools of the server. A context manager; one evaluation or inspection is under way at a time.
 
     trusts_code: NVIDIA's tools look at code that the agent sends, too. They run it with the user's rights.
@@ -83,9 +83,6 @@ class KernelTools:
         self._alone = threading.Lock()
         self._stack = ExitStack()
         self._evaluators: dict[bool, Evaluator] = {}
-
-    def __enter__(self) -> KernelTools:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

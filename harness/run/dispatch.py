@@ -1,8 +1,8 @@
-"""Jobs to the places of a cluster: builders that compile, lanes that judge, either of which may die at any time.
+"""Jobs to places: builders that compile, lanes that judge; those of a cluster may die at any time.
 
 One thread hands out and takes in, so that a job costs the same with one place or with thousands. A verdict that arrives
-is final. A job whose place dies goes to another one, and its record says so. Nothing here knows a cluster's software;
-tests give it places of their own.
+is final. A job whose place dies goes to another one, and its record says so. Nothing here knows a cluster's software,
+or what is built and judged; tests give it places of their own.
 """
 
 from __future__ import annotations
@@ -35,20 +35,35 @@ _PATIENCE_S = 600.0
 """The time for which a run waits without any lane: a cluster may have to start a machine."""
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds of a run. `ahead`: tickets whose evaluations nobody has read, at most; None: by the places' slots.
+    `waiting`: those of them that aren't begun. `alternates`: never build and judge at the same time, but as many as may
+    be `ahead` in turn. `attempts`: at a job that its machine ended. `patience_s`: without a lane; None: none is lost.
+    """
+
+    ahead: int | None = None
+    waiting: int | None = None
+    alternates: bool = False
+    attempts: int = MOST_ATTEMPTS
+    patience_s: float | None = _PATIENCE_S
+
+
 def dispatch(
     tickets: Iterable[Ticket],
     places: Sequence[Place],
     office: Office,
     stop: threading.Event,
-    patience_s: float = _PATIENCE_S,
+    bounds: Bounds = Bounds(),
 ) -> Generator[Evaluation, None, None]:
-    """Yield evaluations in the order in which they come. `tickets` is read some way ahead, in a thread of its own.
+    """Yield evaluations in the order in which they come, all that there are before an error is raised.
 
-    However it ends early, `stop` is set; what was found by then is kept. The places stay open.
+    `tickets` is read some way ahead, in a thread of its own: it may be slow, and may wait for results that were handed
+    on. However it ends early, `stop` is set; what was found by then is kept. The places stay open.
 
     Raises: MachineError where no lane is left; what `tickets` or `office` raise; Interrupted once `stop` is set.
     """
-    run = _Dispatch(places, office, stop, patience_s)
+    run = _Dispatch(places, office, stop, bounds)
     feeder = threading.Thread(target=run.feed, args=(tickets,), daemon=True)
     threads = [threading.Thread(target=run.serve), threading.Thread(target=run.keep)]
     try:
@@ -61,7 +76,8 @@ def dispatch(
     finally:
         run.leave()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:  # no Ctrl-C came before it was started
+                thread.join()
 
 
 @dataclass(frozen=True)
@@ -87,12 +103,13 @@ class _Seat:
 class _Dispatch:
     """The state of a run; what begins with `_` is done by the thread that serves."""
 
-    def __init__(self, places: Sequence[Place], office: Office, stop: threading.Event, patience_s: float) -> None:
+    def __init__(self, places: Sequence[Place], office: Office, stop: threading.Event, bounds: Bounds) -> None:
         self._seats = [_Seat(place) for place in places]
         self._office = office
         self._stop = stop
-        self._patience_s = patience_s
-        self._room = threading.Semaphore(max(_AHEAD, 2 * sum(place.slots for place in places)))
+        self._bounds = bounds
+        self._ahead = bounds.ahead or max(_AHEAD, 2 * sum(place.slots for place in places))
+        self._asks = threading.Semaphore(0)
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._found: queue.SimpleQueue[Evaluation | _End] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Sequence[Evaluation] | _End] = queue.SimpleQueue()
@@ -104,16 +121,19 @@ class _Dispatch:
         self._open = {True: 0, False: 0}
         self._seen_at = dict.fromkeys((True, False), time.monotonic())
         """The time when a lane, or a builder, was last open."""
-        self._under_way = 0
-        self._is_fed = self._has_left = False
+        self._busy = {True: 0, False: 0}
+        """Tickets on lanes, and on builders."""
+        self._taken = 0
+        """Tickets whose evaluations nobody has read."""
+        self._is_asked = self._is_fed = self._has_left = self._is_judging_phase = False
         self._trouble = "there are none"
 
     def feed(self, tickets: Iterable[Ticket]) -> None:
-        """Take tickets as there is room for them, in a thread of its own."""
+        """Take a ticket whenever one is asked for, in a thread of its own."""
         try:
             source = iter(tickets)
-            while self._room.acquire() and not self._has_left:
-                self._events.put(partial(self._waiting.append, next(source)))
+            while self._asks.acquire() and not self._has_left:
+                self._events.put(partial(self._take, next(source)))
         except StopIteration:
             self._events.put(self._end_of_tickets)
         except BaseException as error:  # the border of the thread: raised again where the results are read
@@ -124,14 +144,14 @@ class _Dispatch:
         while not isinstance(found := self._results.get(), _End):
             for evaluation in found:
                 yield evaluation
-                self._room.release()
+                self._events.put(self._was_read)
         if found.error is not None:
             raise found.error
 
     def leave(self) -> None:
         """Begin nothing more."""
         self._has_left = True
-        self._room.release()
+        self._asks.release()
         self._events.put(lambda: None)
 
     def serve(self) -> None:
@@ -139,9 +159,11 @@ class _Dispatch:
         try:
             for seat in self._seats:
                 self._await(seat)
+            self._ask()
             while not (self._has_left or self._is_done()):
                 self._take_in()
                 self._hand_out()
+                self._ask()
                 self._require_lanes()
             self._found.put(_End())
         except BaseException as error:  # as above
@@ -166,7 +188,23 @@ class _Dispatch:
             self._results.put(_End(error))
 
     def _is_done(self) -> bool:
-        return self._is_fed and not (self._waiting or self._ready or self._under_way)
+        return self._is_fed and not (self._waiting or self._ready or any(self._busy.values()))
+
+    def _ask(self) -> None:
+        """Ask for the next ticket, where there is room for it."""
+        may_wait = self._ahead if self._bounds.waiting is None else self._bounds.waiting
+        has_room = self._taken < self._ahead and len(self._waiting) < may_wait
+        if has_room and not (self._is_asked or self._is_fed):
+            self._is_asked = True
+            self._asks.release()
+
+    def _take(self, ticket: Ticket) -> None:
+        self._is_asked = False
+        self._taken += 1
+        self._waiting.append(ticket)
+
+    def _was_read(self) -> None:
+        self._taken -= 1
 
     def _end_of_tickets(self) -> None:
         self._is_fed = True
@@ -177,17 +215,22 @@ class _Dispatch:
             if count:
                 self._seen_at[are_lanes] = time.monotonic()
         with contextlib.suppress(queue.Empty):
-            self._events.get(timeout=_POLL_S)()
+            # Where nothing is lost, this thread stays asleep: what is timed in the process is alone.
+            self._events.get(timeout=None if self._bounds.patience_s is None else _POLL_S)()
             for _ in range(self._events.qsize()):
                 self._events.get()()
         if self._stop.is_set():
             raise Interrupted
 
     def _hand_out(self) -> None:
-        while self._waiting and (builder := self._next(is_lane=False)):
+        if self._bounds.alternates:
+            self._change_phase()
+        may_build = not (self._bounds.alternates and (self._is_judging_phase or self._busy[True]))
+        may_judge = not self._bounds.alternates or self._is_judging_phase
+        while may_build and self._waiting and (builder := self._next(is_lane=False)):
             self._begin(builder, self._waiting.popleft())
         passed_over = []
-        while (self._waiting or self._ready) and (lane := self._next(is_lane=True)):
+        while may_judge and (self._waiting or self._ready) and (lane := self._next(is_lane=True)):
             if self._waiting and (lane.place.builds or not self._left[False] or self._lacks_builders()):
                 self._begin(lane, self._waiting.popleft())
             elif self._ready:
@@ -197,6 +240,13 @@ class _Dispatch:
                 passed_over.append(lane)
         for lane in passed_over:
             self._queue(lane)
+
+    def _change_phase(self) -> None:
+        """A phase ends when it can do no more just now: a ticket that was asked for may be long in coming."""
+        if self._is_judging_phase:
+            self._is_judging_phase = bool(self._ready or self._busy[True])
+        else:
+            self._is_judging_phase = bool(self._ready) and not (self._waiting or self._busy[False])
 
     def _next(self, is_lane: bool) -> _Seat | None:
         """Take the place that has been idle for longest."""
@@ -215,7 +265,7 @@ class _Dispatch:
     def _begin(self, seat: _Seat, ticket: Ticket) -> None:
         seat.free -= 1
         self._queue(seat)
-        self._under_way += 1
+        self._busy[seat.place.is_lane] += 1
         self._office.observe(ticket.job, f"{'judging' if seat.place.is_lane else 'building'} on {seat.place.name}")
         life = seat.life
         seat.place.begin(ticket).add_done_callback(
@@ -224,22 +274,25 @@ class _Dispatch:
 
     def _ended(self, seat: _Seat, life: int, ticket: Ticket, done: Future[Answer]) -> None:
         """Hear the one answer to a ticket that was begun: a verdict, or the ticket goes on."""
-        self._under_way -= 1
+        self._busy[seat.place.is_lane] -= 1
         error = done.exception()
         answer = Answer(trouble=_words(error)) if error else done.result()
-        if answer.usage is not None:
-            raise UsageError(answer.usage)
-        if answer.evaluation is not None and not _may_try_again(answer.evaluation, ticket):
+        if answer.evaluation is not None and not self._may_try_again(answer.evaluation, ticket):
             self._found.put(_with_attempts(answer.evaluation, ticket))
+        elif answer.fatal is not None:
+            raise answer.fatal
         elif answer.evaluation is not None or (answer.trouble is not None and not answer.outages):
             self._try_again(ticket, f"{seat.place.name}: {answer.trouble or _reason(answer.evaluation)}")
         elif answer.built is not None:
             self._office.observe(ticket.job, "built")
-            self._ready.append(replace(ticket, built=answer.built))
+            self._ready.append(replace(ticket, built=answer.built, simulated=answer.simulated))
         else:
             job = replace(ticket.job, outages=answer.outages) if answer.outages else ticket.job
-            again = replace(ticket, job=job, wanted=answer.wanted, returns=ticket.returns + 1, built=None)
+            returns = ticket.returns + bool(answer.wanted)
+            again = replace(ticket, job=job, wanted=answer.wanted, returns=returns, built=None)
             self._waiting.appendleft(again)
+        if answer.fatal is not None:
+            raise answer.fatal
         if answer.trouble is not None and not answer.spares_place:
             self._fail(seat, life, answer.trouble)
         elif life == seat.life:
@@ -250,10 +303,15 @@ class _Dispatch:
     def _try_again(self, ticket: Ticket, why: str) -> None:
         """Have another place try it, from its build on, which the builders' cache has; or give it up."""
         ticket = replace(ticket, lost=(*ticket.lost, why), built=None)
-        if len(ticket.lost) < MOST_ATTEMPTS:
+        if len(ticket.lost) < self._bounds.attempts:
             self._waiting.appendleft(ticket)
         else:
-            self._found.put(self._office.give_up(ticket, f"{MOST_ATTEMPTS} attempts ended with their machine: {why}"))
+            count = self._bounds.attempts
+            self._found.put(self._office.give_up(ticket, f"{count} attempts ended with their machine: {why}"))
+
+    def _may_try_again(self, evaluation: Evaluation, ticket: Ticket) -> bool:
+        """Say whether the record tells of no solution's fault and no problem's, and another machine may do better."""
+        return len(ticket.lost) + 1 < self._bounds.attempts and evaluation.verdict is Verdict.HARNESS_ERROR
 
     def _fail(self, seat: _Seat, life: int, why: str, is_unfit: bool = False) -> None:
         """Ask for another place like the one that is lost, unless it fails again and again."""
@@ -290,24 +348,21 @@ class _Dispatch:
 
     def _require_lanes(self) -> None:
         """Raises: MachineError where nothing can be judged, and nobody can be expected to come."""
-        if self._open[True]:
+        patience_s = self._bounds.patience_s
+        if self._open[True] or patience_s is None:
             return
         if not self._left[True]:
             raise MachineError(f"the cluster has no lane left; {self._trouble}")
-        if self._has_none_for(self._patience_s, are_lanes=True):
-            raise MachineError(f"the cluster had no lane for {self._patience_s:.0f} s; {self._trouble}")
+        if self._has_none_for(patience_s, are_lanes=True):
+            raise MachineError(f"the cluster had no lane for {patience_s:.0f} s; {self._trouble}")
 
     def _lacks_builders(self) -> bool:
         """Say whether no builder opens, so that lanes had better build: the cluster may have no room for one."""
-        return self._has_none_for(min(_BUILDERS_PATIENCE_S, self._patience_s), are_lanes=False)
+        patience_s = self._bounds.patience_s
+        return patience_s is not None and self._has_none_for(min(_BUILDERS_PATIENCE_S, patience_s), are_lanes=False)
 
     def _has_none_for(self, seconds: float, are_lanes: bool) -> bool:
         return not self._open[are_lanes] and time.monotonic() - self._seen_at[are_lanes] > seconds
-
-
-def _may_try_again(evaluation: Evaluation, ticket: Ticket) -> bool:
-    """Say whether the record tells of no solution's fault and no problem's, and another machine may do better."""
-    return evaluation.verdict is Verdict.HARNESS_ERROR and len(ticket.lost) + 1 < MOST_ATTEMPTS
 
 
 def _reason(evaluation: Evaluation | None) -> str:

@@ -81,7 +81,7 @@ class LocalLane:
     lock: GpuLock | None
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        with self._device(notify), self._made_ready(assignment, notify):
+        with self._device(assignment, notify):
             free = self.workers.host.free_bytes()
             evaluation = evaluate(assignment.job, self.workers, self._here(assignment), assignment.built, notify)
             _empty_cache()
@@ -103,31 +103,24 @@ class LocalLane:
         return replace(assignment.environment, gpu_uuid=gpu_uuid())
 
     @contextmanager
-    def _made_ready(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
-        """Make the device ready while it is ours: what a killed run left locked is reset, and what the config asks for
-        is locked. In between, before anything of the solution's is there, the device shows what it can do at best.
-        Raises: MachineError, UsageError."""
+    def _device(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
+        """Hold the device, and make it ready while it is ours: what a killed run left locked is reset, and what the
+        config asks for is locked. In between, before anything of the solution's is there, the device shows what it can
+        do at best. Raises: MachineError, UsageError."""
         if self.lock is None:
             yield
             return
         from harness.devices import SmClock
 
         config, driver = assignment.job.config.timing, assignment.environment.driver
-        clock = SmClock(self.lock.key, self.workers.cache)
-        clock.restore(notify)
-        if config.enabled and driver is not None:
-            device_ceilings(self.workers.cache, driver)
-        with contextlib.nullcontext() if config.sm_mhz_asked is None else clock.locked(config.sm_mhz_asked):
-            yield
-
-    @contextmanager
-    def _device(self, notify: Notify) -> Iterator[None]:
-        if self.lock is None:
-            yield
-            return
         with self.lock.held(self.workers.stop, notify):
             try:
-                yield
+                clock = SmClock(self.lock.key, self.workers.cache)
+                clock.restore(notify)
+                if config.enabled and driver is not None:
+                    device_ceilings(self.workers.cache, driver)
+                with contextlib.nullcontext() if config.sm_mhz_asked is None else clock.locked(config.sm_mhz_asked):
+                    yield
             finally:
                 _empty_cache()
 

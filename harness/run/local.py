@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -29,9 +29,9 @@ from harness.run.building import build_job
 from harness.run.cascade import Cascade, Simulated, with_simulated
 from harness.run.cores import Cores, keep_thread_to
 from harness.run.lane import Assignment, Lane
-from harness.run.pipeline import Again, Finished, Shape, Stages, run_pipeline
+from harness.run.place import Answer, Ticket
+from harness.run.threads import Shape, Threads, run_threads
 from harness.sandbox.process import TextsNotBuilt
-from harness.sandbox.wire.extension_text import ExtensionText
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
 
@@ -58,7 +58,7 @@ class Lanes:
     environment: Environment
 
     def shape(self, tasks: int, jobs: int | None) -> Shape:
-        """Say how wide the pipeline is for so many tasks; `jobs` builds run at once, by default half of the builds'
+        """Say how wide a run is for so many tasks; `jobs` builds run at once, by default half of the builds'
         cores."""
         of_builds = self.cores.builds if self.cores else None
         usable = len(of_builds) if of_builds else self.cores.usable if self.cores else os.cpu_count() or 2
@@ -69,25 +69,11 @@ class Lanes:
 
 
 @dataclass(frozen=True)
-class Item:
-    """A built solution on its way to a lane; `asked`: what nvcc will say of it."""
+class Built:
+    """A build, and what nvcc says, or will say, of it where it is for the simulator."""
 
-    job: Job
-    built: BuildOutcome
-    asked: Future[Opinions] | None = None
-    returns: int = 0
-    simulated: Simulated | None = None
-
-
-@dataclass(frozen=True)
-class Returned:
-    """A job that came to extensions when it was on a lane, for the `returns`th time; or one that is tried again after
-    an outage."""
-
-    job: Job
-    wanted: tuple[ExtensionText, ...]
-    returns: int
-    simulated: Simulated | None = None
+    outcome: BuildOutcome
+    opinions: Opinions | Future[Opinions] | None = None
 
 
 class NvccBeside:
@@ -120,8 +106,8 @@ class NvccBeside:
         return ask_nvcc(self._nvcc, self._workers, subject, self._config)
 
 
-class Evaluating(Stages[Task | Returned, Item, Evaluation]):
-    """The stages of a run's pipeline."""
+class Evaluating:
+    """The steps of a run on this machine."""
 
     def __init__(
         self,
@@ -130,11 +116,12 @@ class Evaluating(Stages[Task | Returned, Item, Evaluation]):
         config: Config,
         seed: int,
         observe: Observer,
-        journal: Journal,
+        journal: Journal | None,
         cascade: Cascade | None = None,
     ) -> None:
-        """`cascade`: the simulator that judges before a GPU; None where it doesn't."""
-        self._lanes = lanes
+        """`journal`: None where others keep results. `cascade`: the simulator that judges before a GPU; None where it
+        doesn't."""
+        self.lanes = lanes
         self._run = run
         self._config = config
         self._seed = seed
@@ -143,88 +130,112 @@ class Evaluating(Stages[Task | Returned, Item, Evaluation]):
         self._nvcc: NvccBeside | None = _nvcc_beside(lanes.builders, config.nvcc)
         self._cascade = cascade
         self._counting = threading.Lock()
-        self._left = 0
+        self._left = self._begun = self._building = 0
 
-    def counted(self, tasks: Iterable[Task]) -> Iterator[Task]:
-        """Count the tasks, those of a stream as they are taken: where one alone is left, it is in a hurry."""
+    def tickets(self, tasks: Iterable[Task]) -> Iterator[Ticket]:
+        """Make jobs of the tasks, and count them, those of a stream as they are taken: where one alone is left, it is
+        in a hurry."""
         if isinstance(tasks, Sized):
             self._count(len(tasks))
-            yield from tasks
-            return
         for task in tasks:
-            self._count(1)
-            yield task
+            if not isinstance(tasks, Sized):
+                self._count(1)
+            yield Ticket(make_job(self._run, task, self._config, self._seed))
 
-    def prepare(self, task: Task | Returned) -> Item | Finished[Evaluation]:
-        """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
+    def build(self, ticket: Ticket) -> Answer:
+        """Build; what fails to is an evaluation at once, which is kept and never waits for a device.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
         """
-        if isinstance(task, Returned):
-            job, wanted, returns, simulated = task.job, task.wanted, task.returns, task.simulated
-        else:
-            job, wanted, returns = make_job(self._run, task, self._config, self._seed), (), 0
-            simulated = None
+        with self._counting:
+            self._begun += 1
+            self._building += 1
+        try:
+            answer = self._build(ticket)
+            if answer.evaluation is not None:
+                self._keep(answer.evaluation)
+            return answer
+        finally:
+            with self._counting:
+                self._building -= 1
+
+    def judge(self, ticket: Ticket, lane: int) -> Answer:
+        """Judge what was built; or say what it came to that wasn't, or of an outage: the device isn't held meanwhile.
+
+        When the result is kept, the device is examined: on a GPU that is stuck every later result would be one of its.
+        """
+        with self._counting:
+            before = -1 if self._building else self._begun
+        answer = self._judge(ticket, lane)
+        if (evaluation := answer.evaluation) is not None:
+            evaluation = evaluation if self._begun == before else self.overlapped(evaluation)
+            self._keep(evaluation)
+            answer = Answer(evaluation=evaluation)
+        try:
+            list(self.lanes.by_name.values())[lane].examine()
+        except Exception as error:  # the verdict counts nevertheless
+            return replace(answer, fatal=error)
+        return answer
+
+    def _build(self, ticket: Ticket) -> Answer:
+        job = ticket.job
         self._observe(job, "building")
-        outcome = build_job(job, self._lanes.builders, wanted)
-        if returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
-            outcome = dataclasses.replace(outcome, compilers=None)
+        outcome = build_job(job, self.lanes.builders, ticket.wanted)
+        if ticket.returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
+            outcome = replace(outcome, compilers=None)
         opinions: Opinions = {}
         if self._nvcc is not None:
             outcome, opinions = self._nvcc.settled(job, outcome)
         if outcome.failed:
             try:
-                evaluation = evaluate(job, None, self._lanes.environment, outcome)
+                evaluation = evaluate(job, None, self.lanes.environment, outcome)
             except Outage as outage:
-                return self.prepare(self._again(job, outage, returns, simulated))
-            return Finished(self._decided(with_remarks(evaluation, opinions), "build"))
+                return self._again(job, outage)
+            return Answer(evaluation=self._decided(with_remarks(evaluation, opinions), "build"))
         self._observe(job, "built")
-        if isinstance(task, Task):
-            simulated = self._simulated(job, outcome)
+        is_first = not (ticket.returns or job.outages)
+        simulated = self._simulated(job, outcome) if is_first else ticket.simulated
         if simulated and simulated.certain:
-            return Finished(simulated.certain)
-        return Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns, simulated)
+            return Answer(evaluation=simulated.certain)
+        built = Built(outcome, self._nvcc.begin(job, outcome) if self._nvcc else None)
+        return Answer(built=built, simulated=simulated)
 
-    def measure(self, item: Item, lane: int) -> Evaluation | Again[Task | Returned]:
-        """Measure, or return Again where it came to extensions that weren't built, or after an outage: the device isn't
-        held meanwhile."""
-        name, chosen = list(self._lanes.by_name.items())[lane]
-        where = f" on {name}" if len(self._lanes.by_name) > 1 else ""
-        assignment = Assignment(item.job, item.built, self._lanes.environment)
+    def _judge(self, ticket: Ticket, lane: int) -> Answer:
+        job, built = ticket.job, ticket.built
+        assert isinstance(built, Built)
+        name, chosen = list(self.lanes.by_name.items())[lane]
+        where = f" on {name}" if len(self.lanes.by_name) > 1 else ""
+        assignment = Assignment(job, built.outcome, self.lanes.environment)
         try:
-            evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+            evaluation = chosen.evaluate(assignment, lambda what: self._observe(job, what + where))
         except TextsNotBuilt as error:
-            return Again(Returned(item.job, error.texts, item.returns + 1, item.simulated))
+            return Answer(wanted=error.texts)
         except Outage as outage:
-            return Again(self._again(item.job, outage, item.returns, item.simulated))
-        evaluation = self._decided(with_simulated(evaluation, item.simulated), "device")
-        if item.asked is None:
-            return evaluation
-        if not item.asked.done():
-            self._observe(item.job, "waiting for nvcc")
-        return of_evaluation(evaluation, item.built, item.asked.result())
+            return self._again(job, outage)
+        evaluation = self._decided(with_simulated(evaluation, ticket.simulated), "device")
+        if built.opinions is None:
+            return Answer(evaluation=evaluation)
+        if isinstance(built.opinions, Future) and not built.opinions.done():
+            self._observe(job, "waiting for nvcc")
+        return Answer(evaluation=of_evaluation(evaluation, built.outcome, said(built.opinions)))
 
-    def _again(self, job: Job, outage: Outage, returns: int, simulated: Simulated | None) -> Returned:
+    def _again(self, job: Job, outage: Outage) -> Answer:
         self._observe(job, f"trying again: {outage}")
-        return Returned(dataclasses.replace(job, outages=(*job.outages, str(outage))), (), returns, simulated)
+        return Answer(outages=(*job.outages, str(outage)))
 
     def overlapped(self, evaluation: Evaluation) -> Evaluation:
         """Say so in the record if compilers were at work while times were taken."""
-        if evaluation.timing is None or self._lanes.cores is None or self._lanes.cores.builds is None:
+        if evaluation.timing is None or self.lanes.cores is None or self.lanes.cores.builds is None:
             return evaluation
-        count = len(self._lanes.cores.builds)
+        count = len(self.lanes.cores.builds)
         remark = f"other solutions were being built meanwhile, on {count} cores apart from those that measured"
-        return dataclasses.replace(evaluation, remarks=(*evaluation.remarks, remark))
+        return replace(evaluation, remarks=(*evaluation.remarks, remark))
 
-    def keep(self, evaluation: Evaluation) -> None:
+    def _keep(self, evaluation: Evaluation) -> None:
         """Keep every evaluation in the journal before anybody hears of it."""
-        self._journal.append(evaluation)
+        if self._journal is not None:
+            self._journal.append(evaluation)
         self._count(-1)
-
-    def examine(self, lane: int) -> None:
-        """Examine the lane's device. Raises: MachineError, which ends the run: on a GPU that is stuck every later
-        result would be one of its."""
-        list(self._lanes.by_name.values())[lane].examine()
 
     def close(self) -> None:
         """Close it when nothing is built or measured any more."""
@@ -232,13 +243,13 @@ class Evaluating(Stages[Task | Returned, Item, Evaluation]):
             self._nvcc.close()
 
     def enter_preparer(self) -> None:
-        if self._lanes.cores is not None:
-            keep_thread_to(self._lanes.cores.builds, is_background=self._lanes.cores.builds is not None)
+        if self.lanes.cores is not None:
+            keep_thread_to(self.lanes.cores.builds, is_background=self.lanes.cores.builds is not None)
 
     def enter_lane(self, lane: int) -> None:
-        if self._lanes.cores is not None and self._lanes.cores.lanes is not None:
-            keep_thread_to(self._lanes.cores.lanes[lane])
-        if self._lanes.builders.host.name == "sim":
+        if self.lanes.cores is not None and self.lanes.cores.lanes is not None:
+            keep_thread_to(self.lanes.cores.lanes[lane])
+        if self.lanes.builders.host.name == "sim":
             with contextlib.suppress(ImportError):
                 importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
 
@@ -247,14 +258,14 @@ class Evaluating(Stages[Task | Returned, Item, Evaluation]):
         if self._cascade is None or self._left < 2:
             return None
         self._observe(job, "on the simulator")
-        return self._cascade.judge(job, outcome, self._lanes.environment)
+        return self._cascade.judge(job, outcome, self.lanes.environment)
 
     def _count(self, more: int) -> None:
         with self._counting:
             self._left += more
 
     def _decided(self, evaluation: Evaluation, stage: DecidingStage) -> Evaluation:
-        return evaluation if self._cascade is None else dataclasses.replace(evaluation, decided_by=stage)
+        return evaluation if self._cascade is None else replace(evaluation, decided_by=stage)
 
 
 def run_tasks(
@@ -270,8 +281,17 @@ def run_tasks(
         stack.callback(evaluating.close)
         for lane in lanes.by_name.values():
             stack.callback(lane.close)
-        results = run_pipeline(evaluating.counted(tasks), evaluating, shape, lanes.builders.stop)
+        places = [Threads(False, shape.builders, evaluating.enter_preparer, evaluating.build)]
+        for number in range(shape.lanes):
+            enter, judge = partial(evaluating.enter_lane, number), partial(evaluating.judge, lane=number)
+            places.append(Threads(True, 1, enter, judge))
+        results = run_threads(evaluating.tickets(tasks), places, shape, lanes.builders.stop)
         yield from stack.enter_context(contextlib.closing(results))
+
+
+def said(opinions: Opinions | Future[Opinions]) -> Opinions:
+    """What nvcc says, which is waited for. Raises: Interrupted."""
+    return opinions.result() if isinstance(opinions, Future) else opinions
 
 
 def _nvcc_beside(workers: Workers, config: NvccConfig) -> NvccBeside | None:

@@ -13,15 +13,12 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import torch
 
-from harness.builder.build import BuildOutcome
-from harness.builder.nvcc_check import Opinions
 from harness.builder.parcel import Parcel, pack, unpack
 from harness.builder.texts import compilers_of
 from harness.builder.workers import Workers
@@ -29,19 +26,16 @@ from harness.devices import DistantGpu
 from harness.errors import HarnessError, Interrupted, UsageError
 from harness.model.config import Config
 from harness.model.environment import Environment
-from harness.model.evaluation import Evaluation
 from harness.referee.job import Job
 from harness.referee.unchanged import remember_harness
 from harness.run.cache import cache_folder
 from harness.run.cores import Cores
-from harness.run.local import Evaluating, Item, Lanes, Returned
-from harness.run.pipeline import Finished
+from harness.run.local import Built, Evaluating, Lanes, said
 from harness.run.place import Answer, Ticket
 from harness.run.session import open_session
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.start import surroundings_of
 from harness.sandbox.wire.device import SeenGpu
-from harness.store.journal import Journal
 
 Files = Mapping[str, bytes]
 """A folder's files by their path in it."""
@@ -73,28 +67,19 @@ class PlaceFacts:
     usage: str | None = None
 
 
-@dataclass(frozen=True)
-class Built:
-    """A build, and what nvcc says of it where it is for the simulator."""
-
-    outcome: BuildOutcome
-    opinions: Opinions | None
-
-
 class Node:
     """One place. Its methods are called by the cluster, `stop` while others run."""
 
     def __init__(self, settings: NodeSettings) -> None:
         self._settings = settings
         self._folder = make_folder()  # which the next run removes, should this process be killed
-        self._opened: _Opened | None = None
+        self._steps: Evaluating | None = None
 
     def describe(self) -> PlaceFacts:
         """Open the place, and describe it."""
         os.environ.pop("OMP_NUM_THREADS", None)  # the cluster's choice; workers are to have torch's own, as elsewhere
         _take_usual_priority()
         remember_harness()
-        config, unused = self._settings.config, Journal(self._folder, "unused")
         try:
             lanes = self._open_lane() if self._settings.environment is None else self._open_builder()
             compilers = compilers_of(lanes.builders)
@@ -102,52 +87,53 @@ class Node:
             return PlaceFacts(self.name(), usage=str(error))
         except (HarnessError, Interrupted) as error:
             return PlaceFacts(self.name(), trouble=_words(error))
-        self._opened = _Opened(lanes.builders, Evaluating(lanes, "", config, 0, lambda job, what: None, unused))
+        self._steps = Evaluating(lanes, "", self._settings.config, 0, lambda job, what: None, journal=None)
         return PlaceFacts(self.name(), lanes.environment, compilers, lanes.builders.host.seen_gpu())
 
     def build(self, ticket: Ticket, problem_files: Files) -> tuple[Answer, Parcel]:
         """Build. What fails to is a verdict at once; else the parcel is for the lane."""
-        here = self._place()
+        assert self._steps is not None, "describe() comes first"
         try:
             with self._unpacked(ticket, problem_files) as job:
-                here.stages.enter_preparer()
-                item = here.stages.prepare(Returned(job, ticket.wanted, ticket.returns))
-                if isinstance(item, Finished):
-                    return Answer(evaluation=item.result), {}
-                opinions = item.asked.result() if item.asked else None
-                return Answer(built=Built(item.built, opinions)), pack(here.workers, job.solution, item.built.builds)
+                self._steps.enter_preparer()
+                answer = self._steps.build(replace(ticket, job=job))
+                if not isinstance(answer.built, Built):
+                    return answer, {}
+                built = answer.built
+                if built.opinions is not None:
+                    built = replace(built, opinions=said(built.opinions))
+                return Answer(built=built), pack(self._steps.lanes.builders, job.solution, built.outcome.builds)
         except (HarnessError, Interrupted) as error:
             return Answer(trouble=_words(error)), {}
 
     def judge(self, ticket: Ticket, problem_files: Files, parcel: Parcel) -> Answer:
         """Judge what was built; what wasn't is built here before."""
-        here = self._place()
+        assert self._steps is not None, "describe() comes first"
         try:
             with self._unpacked(ticket, problem_files) as job:
                 _take_usual_priority()
-                here.stages.enter_lane(0)
-                if isinstance(ticket.built, Built):
-                    unpack(here.workers, parcel)
-                    item = Item(job, ticket.built.outcome, _known(ticket.built.opinions), ticket.returns)
-                    found = here.stages.measure(item, 0)
+                self._steps.enter_lane(0)
+                ticket, answer = replace(ticket, job=job), Answer(built=ticket.built)
+                if answer.built is None:
+                    answer = self._steps.build(ticket)
                 else:
-                    found = here.built_and_measured(Returned(job, ticket.wanted, ticket.returns))
+                    unpack(self._steps.lanes.builders, parcel)
+                if answer.built is not None:
+                    answer = self._steps.judge(replace(ticket, built=answer.built), 0)
         except UsageError as error:
-            return Answer(usage=str(error))
+            return Answer(fatal=UsageError(str(error)))
         except (HarnessError, Interrupted) as error:
             return Answer(trouble=_words(error))
-        if isinstance(found, Evaluation):
-            found = here.stages.overlapped(found) if self._settings.builds_beside else found
-            return Answer(evaluation=found, trouble=here.trouble())
-        assert isinstance(found.task, Returned)
-        return Answer(wanted=found.task.wanted, outages=found.task.job.outages, trouble=here.trouble())
+        if answer.evaluation is not None and self._settings.builds_beside:
+            answer = replace(answer, evaluation=self._steps.overlapped(answer.evaluation))
+        return replace(answer, fatal=None, trouble=_words(answer.fatal)) if answer.fatal else answer
 
     def stop(self) -> None:
         """End what is under way, and the workers."""
-        if self._opened is not None:
-            self._opened.workers.stop.set()
-            self._opened.stages.close()
-            self._opened.workers.close()
+        if self._steps is not None:
+            self._steps.lanes.builders.stop.set()
+            self._steps.close()
+            self._steps.lanes.builders.close()
         remove_folder(self._folder)
 
     def name(self) -> str:
@@ -157,10 +143,6 @@ class Node:
     def cores(self) -> Cores | None:
         """Return its share of a machine's cores; None where it has the machine for itself."""
         return None
-
-    def _place(self) -> _Opened:
-        assert self._opened is not None, "describe() comes first"
-        return self._opened
 
     def _open_lane(self) -> Lanes:
         settings, results = self._settings, self._folder / "results"
@@ -196,42 +178,6 @@ class Node:
                 problem=replace(job.problem, folder=problem),
                 solution=replace(job.solution, folder=solution),
             )
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A place that is open."""
-
-    workers: Workers
-    stages: Evaluating
-
-    def built_and_measured(self, task: Returned) -> Evaluation:
-        """Build and measure in turn, until it comes to nothing that isn't built."""
-        while True:
-            item = self.stages.prepare(task)
-            if isinstance(item, Finished):
-                return item.result
-            found = self.stages.measure(item, 0)
-            if isinstance(found, Evaluation):
-                return found
-            assert isinstance(found.task, Returned)
-            task = found.task
-
-    def trouble(self) -> str | None:
-        """Say what is wrong with the device after a job."""
-        try:
-            self.stages.examine(0)
-        except HarnessError as error:
-            return str(error)
-        return None
-
-
-def _known(opinions: Opinions | None) -> Future[Opinions] | None:
-    if opinions is None:
-        return None
-    known: Future[Opinions] = Future()
-    known.set_result(opinions)
-    return known
 
 
 def _take_usual_priority() -> None:

@@ -1,30 +1,34 @@
-"""A place of a cluster as a run sees it: what it is given, what it answers, and what stays with the run."""
+"""A place as a run sees it, a cluster's or threads of this process: what it is given, what it answers, and what stays
+with the run."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.errors import MachineError
 from harness.model.evaluation import Evaluation
 from harness.referee.job import Job
 from harness.sandbox.wire.extension_text import ExtensionText
 
+if TYPE_CHECKING:
+    from harness.run.cascade import Simulated
+
 
 @dataclass(frozen=True)
 class Ticket:
-    """A job on its way through a cluster. `wanted` are extensions that an earlier attempt came to, `returns` says how
-    often; `built` is what a builder made of it, None where the lane builds."""
+    """A job on its way to its verdict. `wanted` are extensions that an earlier attempt came to, `returns` says how
+    often; `built` is what a builder made of it, None where the lane builds. Its files are for other machines."""
 
     job: Job
     solution_files: dict[str, bytes] = field(default_factory=dict)
     problem_files: dict[str, bytes] = field(default_factory=dict)
     wanted: tuple[ExtensionText, ...] = ()
     returns: int = 0
-    built: Any = None  # the cluster's own
+    built: Any = None  # the places' own
+    simulated: Simulated | None = None
     lost: tuple[str, ...] = ()
     """The reasons for which earlier attempts came to nothing."""
 
@@ -34,15 +38,16 @@ class Answer:
     """The answer of a place to a ticket: a verdict, a build, or extensions to build first, or none of these and what
     the machine did (`outages`), after which the job is tried again.
 
-    `trouble`: what is wrong with the machine, also where there is a verdict. `usage`: the user asked for what can't be.
+    `trouble`: what is wrong with the machine, also where there is a verdict. `fatal` ends the run.
     """
 
     evaluation: Evaluation | None = None
-    built: Any = None  # the cluster's own
+    built: Any = None  # the places' own
+    simulated: Simulated | None = None
     wanted: tuple[ExtensionText, ...] = ()
     outages: tuple[str, ...] = ()
     trouble: str | None = None
-    usage: str | None = None
+    fatal: BaseException | None = None
     spares_place: bool = False
     """True where the place isn't to blame for the trouble, such as for a build that is gone with its machine."""
 
@@ -52,7 +57,7 @@ class UnfitPlace(MachineError):
 
 
 class Place(Protocol):
-    """A place of a cluster: a builder, or a lane. Its futures raise where the machine is lost."""
+    """A builder, or a lane. Its futures raise where the machine is lost."""
 
     name: str
     is_lane: bool
@@ -70,27 +75,24 @@ class Place(Protocol):
         """Begin a ticket."""
 
     def reopen(self) -> None:
-        """End what is there, and ask the cluster for another like it."""
+        """End what is there, and ask for another like it."""
 
     def end(self) -> None:
         """End what is there."""
 
 
-class Office(ABC):
-    """The part of a run that no place does."""
+class Office:
+    """The part of a run that no place does. This one does nothing, for places that lose nothing and tell all."""
 
-    @abstractmethod
     def keep(self, evaluations: Sequence[Evaluation]) -> None:
         """Save results before they can be read."""
 
-    @abstractmethod
     def give_up(self, ticket: Ticket, why: str) -> Evaluation:
         """Make the record of a job that no machine could judge."""
+        raise MachineError(why)
 
-    @abstractmethod
     def observe(self, job: Job, what: str) -> None:
         """Hear what is done with a job."""
 
-    @abstractmethod
     def say(self, what: str) -> None:
         """Hear what happens to a place."""

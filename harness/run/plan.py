@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import ProblemRef, SolutionRef, evaluation_key
 from harness.model.verdict import Verdict
 from harness.store.entry import Entry, config_hash
+from harness.store.index import Index
 from harness.workspace.selection import Task
-
-
-class Known(Protocol):
-    """The index, as far as planning asks it."""
-
-    def latest(self, problem: str, solution: str, backend: str | None = None) -> Entry | None: ...
-
-    def names(self) -> set[tuple[str, str]]: ...
-
-    def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]: ...
 
 
 @dataclass(frozen=True)
@@ -32,13 +22,13 @@ class Planned:
     result: Entry | None
 
 
-def evaluated_before(tasks: Sequence[Task], known: Known) -> list[Task]:
+def evaluated_before(tasks: Sequence[Task], known: Index) -> list[Task]:
     """The tasks of whose solutions there is any evaluation, with whatever sources, settings and environment."""
     names = known.names()
     return [task for task in tasks if (task.problem.name, task.solution.name) in names]
 
 
-def plan(tasks: Sequence[Task], config: Config, environment: Environment, known: Known) -> list[Planned]:
+def plan(tasks: Sequence[Task], config: Config, environment: Environment, known: Index) -> list[Planned]:
     """Every task with its result, if there is one for exactly these sources, cases, settings and environment.
 
     Every verdict is a result but `harness_error`: that says nothing about the solution.
@@ -51,7 +41,7 @@ def plan(tasks: Sequence[Task], config: Config, environment: Environment, known:
 
 
 def plan_in_any(
-    tasks: Sequence[Task], config: Config, environments: Sequence[Environment], known: Known
+    tasks: Sequence[Task], config: Config, environments: Sequence[Environment], known: Index
 ) -> list[Planned]:
     """Plan for several environments, as a cluster has them: a result in any of them counts."""
     planned = plan(tasks, config, environments[0], known)
@@ -61,7 +51,7 @@ def plan_in_any(
     return planned
 
 
-def why_anew(task: Task, config: Config, environment: Environment, known: Known) -> str:
+def why_anew(task: Task, config: Config, environment: Environment, known: Index) -> str:
     """Say why no result of this task can be kept."""
     entry = known.latest(task.problem.name, task.solution.name, environment.backend)
     if entry is None:
@@ -75,7 +65,7 @@ def why_anew(task: Task, config: Config, environment: Environment, known: Known)
     return "its result is of other cases" if entry.verdict is not Verdict.HARNESS_ERROR else "the harness failed then"
 
 
-def failed_last(tasks: Sequence[Task], environment: Environment, known: Known) -> list[Task]:
+def failed_last(tasks: Sequence[Task], environment: Environment, known: Index) -> list[Task]:
     """The tasks whose solution's newest evaluation on this backend ended with another verdict than expected."""
     found = []
     for task in tasks:

@@ -6,10 +6,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any  # Ray's handles have no types
 
 from harness.builder.build import BuildOutcome
@@ -39,7 +38,7 @@ _MOST_PROBLEMS = 256
 
 
 @dataclass(frozen=True)
-class RaySession:
+class RaySession(AbstractContextManager["RaySession"]):
     """One run on a cluster, to be used like session.Session. Leaving it ends the actors, and what they do."""
 
     run: str
@@ -69,10 +68,7 @@ class RaySession:
                 sha256, problem_files = job.problem_ref.sha256, _contents(hashed_files(task.problem.folder))
             yield Ticket(job, _contents(judged_files(task.solution.folder)), problem_files)
 
-    def __enter__(self) -> RaySession:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop.set()
         self.closing.close()
 

@@ -8,9 +8,9 @@ import secrets
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Sized
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 from harness.builder.workers import Workers
 from harness.devices import Choice, choose_backend, open_host, read_environment
@@ -31,7 +31,7 @@ from harness.workspace.selection import Task
 
 
 @dataclass(frozen=True)
-class Session:
+class Session(AbstractContextManager["Session"]):
     """One run of the harness on one machine. A context manager: leaving it ends whatever still runs."""
 
     run: str
@@ -61,10 +61,7 @@ class Session:
         """The event that ends what is under way."""
         return self.workers.stop
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.workers.stop.set()
         if self.cascade is not None:
             self.cascade.close()

@@ -13,7 +13,6 @@ from harness.face import lazy
 if TYPE_CHECKING:
     from harness.serve.access import Access as Access
     from harness.serve.access import read_tokens as read_tokens
-    from harness.serve.app import Limits as Limits
     from harness.serve.app import create_app as create_app
     from harness.serve.client import AsyncClient as AsyncClient
     from harness.serve.client import Client as Client

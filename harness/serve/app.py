@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from harness.errors import HarnessError, MachineError, UsageError
 from harness.serve.access import Access, Owner
 from harness.serve.judges import Judge
 from harness.serve.messages import ENDED, Batch, JobList, JobState, QueuedJob
-from harness.serve.queue import Conflict, JobQueue, QueueFull
+from harness.serve.queue import Conflict, JobQueue
 from harness.workspace.workspace import Workspace
 
 _GATHERED_S = 0.02
@@ -36,21 +36,15 @@ _LONGEST_NAME = 200
 _HERE = ("127.0.0.1", "localhost", "::1")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Bounds on what one request may bring."""
-
-    body_bytes: int = 4 * 2**20
-
-
-def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, limits: Limits = Limits()) -> FastAPI:
-    """The application, for a server such as uvicorn. `queue` and `judge` are open, and stay so as long as it runs."""
+def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, most_bytes: int = 4 * 2**20) -> FastAPI:
+    """The application, for a server such as uvicorn. `queue` and `judge` are open, and stay so as long as it runs. A
+    request has `most_bytes`."""
     app = FastAPIOffline(
         title="harness",
         version=harness.__version__,
         description="Judges GPU kernels: submit jobs, follow them, fetch their evaluations.",
     )
-    app.add_middleware(_Doorkeeper, most=limits.body_bytes, is_local=not access.needs_token)
+    app.add_middleware(_Doorkeeper, most=most_bytes, is_local=not access.needs_token)
     names = Workspace(workspace)
 
     def owner_of(authorization: Annotated[str | None, Header()] = None) -> Owner:
@@ -61,31 +55,13 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
 
     asking = Depends(owner_of)
 
-    @app.exception_handler(RequestValidationError)
-    def unfit(_: Request, error: RequestValidationError) -> JSONResponse:
-        """The first few faults, without what was sent: that may be large, and no text."""
-        faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:_MOST_FAULTS]]
-        return JSONResponse({"detail": "; ".join(faults)}, 422)
-
-    def shown(text: str) -> str:
-        """Leave out where the workspace lies: that is nobody's business."""
-        return text.replace(f"{workspace}/", "")
+    app.add_exception_handler(RequestValidationError, _unfit)
+    for kind, status in ((UsageError, 404), (Conflict, 409), (MachineError, 503)):
+        app.add_exception_handler(kind, partial(_refused, status, workspace))
 
     def as_it_stands(job: QueuedJob) -> QueuedJob:
         doing = judge.doing.get(job.id) if job.state == "running" else None
         return job.model_copy(update={"doing": doing}) if doing else job
-
-    @app.exception_handler(UsageError)
-    def unknown(_: Request, error: UsageError) -> JSONResponse:
-        return JSONResponse({"detail": shown(str(error))}, 404)
-
-    @app.exception_handler(Conflict)
-    def conflict(_: Request, error: Conflict) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 409)
-
-    @app.exception_handler(MachineError)
-    def unable(_: Request, error: MachineError) -> JSONResponse:
-        return JSONResponse({"detail": shown(str(error))}, 503, {"Retry-After": "60"})
 
     @app.post("/jobs", status_code=202)
     def submit(batch: Batch, owner: Owner = asking) -> JobList:
@@ -96,15 +72,12 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
             if asked not in known:
                 known[asked] = _why_unfit(names, *asked, owner)
             if why := known[asked]:
-                raise HTTPException(422, f"jobs[{number}]: {shown(why)}")
+                raise HTTPException(422, f"jobs[{number}]: {_shown(why, workspace)}")
         if access.is_beyond(len(batch.jobs)):
             raise HTTPException(422, f"jobs: {len(batch.jobs)} at once are more than may be sent in a minute")
         if wait_s := access.wait_s(owner.name, len(batch.jobs)):
             raise HTTPException(429, "too many jobs a minute", {"Retry-After": str(int(wait_s) + 1)})
-        try:
-            return JobList(jobs=tuple(queue.accept(owner.name, batch.jobs)))
-        except QueueFull as error:
-            raise HTTPException(503, f"the queue is full: {error}", {"Retry-After": "60"}) from None
+        return JobList(jobs=tuple(queue.accept(owner.name, batch.jobs)))
 
     @app.get("/jobs")
     def jobs(
@@ -174,6 +147,23 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, l
         return HTMLResponse(text, headers={"Content-Security-Policy": "default-src 'self' 'unsafe-inline'"})
 
     return app
+
+
+def _unfit(_: Request, error: Exception) -> JSONResponse:
+    """The first few faults, without what was sent: that may be large, and no text."""
+    assert isinstance(error, RequestValidationError)
+    faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:_MOST_FAULTS]]
+    return JSONResponse({"detail": "; ".join(faults)}, 422)
+
+
+def _refused(status: int, workspace: Path, _: Request, error: Exception) -> JSONResponse:
+    headers = {"Retry-After": "60"} if status == 503 else None
+    return JSONResponse({"detail": _shown(str(error), workspace)}, status, headers)
+
+
+def _shown(text: str, workspace: Path) -> str:
+    """Leave out where the workspace lies: that is nobody's business."""
+    return text.replace(f"{workspace}/", "")
 
 
 def _why_unfit(

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,7 +114,7 @@ class _Requests:
         return job
 
 
-class Client(_Requests):
+class Client(_Requests, AbstractContextManager["Client"]):
     """A context manager; one thread uses it at a time."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -166,9 +166,6 @@ class Client(_Requests):
     def close(self) -> None:
         self._http.close()
 
-    def __enter__(self) -> Client:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -188,7 +185,7 @@ class Client(_Requests):
             attempt += 1
 
 
-class AsyncClient(_Requests):
+class AsyncClient(_Requests, AbstractAsyncContextManager["AsyncClient"]):
     """The same for asyncio; an asynchronous context manager."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -235,9 +232,6 @@ class AsyncClient(_Requests):
 
     async def close(self) -> None:
         await self._http.aclose()
-
-    async def __aenter__(self) -> AsyncClient:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()

@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -68,10 +68,6 @@ _MOST_ATTEMPTS = 20
 """A job that was under way so often when the server ended is not begun again."""
 
 
-class QueueFull(Exception):
-    """The queue takes no more jobs for now."""
-
-
 class Conflict(Exception):
     """The request doesn't fit to what there is."""
 
@@ -85,7 +81,7 @@ class BegunJob(NamedTuple):
     asked: Submission
 
 
-class JobQueue:
+class JobQueue(AbstractContextManager["JobQueue"]):
     """A context manager: one process has a queue's file at a time. Its methods may be called from any thread."""
 
     def __init__(self, path: Path, most: int = 100_000) -> None:
@@ -116,14 +112,11 @@ class JobQueue:
         self._engine.dispose()
         self._lock_file.close()
 
-    def __enter__(self) -> JobQueue:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def accept(self, owner: str, asked: Sequence[Submission]) -> list[QueuedJob]:
-        """Accept all, or none. Raises: QueueFull; Conflict where a key is taken by another job."""
+        """Accept all, or none. Raises: MachineError where it is full; Conflict where a key is taken by another job."""
         rows = []
         with self._writing() as connection:
             self._owners.add(owner)
@@ -156,7 +149,7 @@ class JobQueue:
                 rows.append(_one(connection, job))
             waiting = connection.execute(sql.select(sql.func.count()).where(_JOB.c.state == "queued")).scalar_one()
             if waiting > self._most:
-                raise QueueFull(f"{waiting - len(asked)} jobs wait, and {self._most} may")
+                raise MachineError(f"the queue is full: {waiting - len(asked)} jobs wait, and {self._most} may")
         return [_job(row) for row in rows]
 
     def next_config(self) -> str | None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.gate.evaluations import Countable, from_run, other_settings
+from harness.gate.evaluations import from_run, other_settings
 from harness.gate.runs import left_out
 from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.evaluation import Evaluation
+from harness.model.gate import Judged
 from harness.workspace.problem import Case, Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution, SolutionFile
@@ -37,26 +38,26 @@ def of(task: Task, **changes: Any) -> Evaluation:
     return replace(made, problem=problem, solution=replace(made.solution, sha256=task.solution.sha256), **changes)
 
 
-def lost(found: Countable) -> list[str]:
-    return [finding.message for one in found.lost for finding in one.findings if finding.rule == "missing_result"]
+def messages(lost: list[Judged]) -> list[str]:
+    return [finding.message for one in lost for finding in one.findings if finding.rule == "missing_result"]
 
 
 def test_a_result_of_the_same_sources_and_all_cases_counts(task: Task) -> None:
-    assert from_run([task], [of(task)]) == Countable({KEY: [of(task)]}, [], [])
+    assert from_run([task], [of(task)]) == ({KEY: [of(task)]}, [], [])
 
 
 def test_other_sources_do_not_count(task: Task) -> None:
-    found = from_run([task], [timed(1_000_000)])
-    assert found.found == {}
-    (message,) = lost(found)
+    found, lost, _ = from_run([task], [timed(1_000_000)])
+    assert found == {}
+    (message,) = messages(lost)
     assert "edited" in message
-    assert found.lost[0].outcome == "failed"
+    assert lost[0].outcome == "failed"
 
 
 def test_a_result_without_one_of_the_cases_does_not_count(task: Task) -> None:
-    found = from_run([task], [of(task, cases=("small",))])
-    assert found.found == {}
-    (message,) = lost(found)
+    found, lost, _ = from_run([task], [of(task, cases=("small",))])
+    assert found == {}
+    (message,) = messages(lost)
     assert "without full" in message
 
 
@@ -65,17 +66,17 @@ def test_cases_that_the_problem_had_before_do_no_harm(task: Task) -> None:
 
 
 def test_beside_one_that_counts_the_others_are_remarked(task: Task) -> None:
-    found = from_run([task], [of(task, cases=("full",)), of(task, cases=("full",)), of(task)])
-    assert found.found == {KEY: [of(task)]}
-    (remark,) = found.remarks
+    found, _, remarks = from_run([task], [of(task, cases=("full",)), of(task, cases=("full",)), of(task)])
+    assert found == {KEY: [of(task)]}
+    (remark,) = remarks
     assert "maxpool2d/tiled" in remark
     assert "without small" in remark
 
 
 def test_what_the_run_does_not_hold_is_missed(task: Task) -> None:
     other = of(task)
-    found = from_run([task], [replace(other, solution=replace(other.solution, name="plain"))])
-    (message,) = lost(found)
+    _, lost, _ = from_run([task], [replace(other, solution=replace(other.solution, name="plain"))])
+    (message,) = messages(lost)
     assert "no result" in message
 
 

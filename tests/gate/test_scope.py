@@ -40,8 +40,8 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def selected(workspace: Workspace, also: tuple[str, ...] = ()) -> list[str]:
-    changed = select_changed(workspace, select_tasks(workspace), changed_since(workspace.root, "main"), also)
-    return [f"{task.problem.name}/{task.solution.name}" for task in changed.tasks]
+    tasks, _ = select_changed(workspace, select_tasks(workspace), changed_since(workspace.root, "main"), also)
+    return [f"{task.problem.name}/{task.solution.name}" for task in tasks]
 
 
 ALL = ["maxpool2d/plain", "maxpool2d/tiled", "relu/plain", "relu/tiled"]
@@ -106,8 +106,8 @@ def test_a_file_that_any_verdict_may_depend_on_selects_all(workspace: Workspace,
     (workspace.root / name).parent.mkdir(exist_ok=True)
     (workspace.root / name).write_text("")
     assert selected(workspace) == ALL
-    changed = select_changed(workspace, select_tasks(workspace), changed_since(workspace.root, "main"), ())
-    assert str(changed.because) == name
+    _, because = select_changed(workspace, select_tasks(workspace), changed_since(workspace.root, "main"), ())
+    assert str(because) == name
 
 
 @pytest.mark.parametrize("name", ["common.cuh", "common/tile.cuh", "gone/solution.cu"])
@@ -129,7 +129,7 @@ def test_a_removed_shared_file_selects_too(workspace: Workspace) -> None:
 def test_patterns_hold_beside_a_change(workspace: Workspace) -> None:
     changed = {PurePosixPath("solutions/relu/plain/solution.py")}
     tasks = select_tasks(workspace, solutions=["tiled"])
-    assert select_changed(workspace, tasks, changed, ()).tasks == ()
+    assert select_changed(workspace, tasks, changed, ()) == ([], None)
 
 
 def test_a_named_policy_selects_all(workspace: Workspace) -> None:
@@ -282,16 +282,16 @@ def test_a_file_is_not_in_a_folder_of_a_longer_name(workspace: Workspace) -> Non
 
 
 def broken(workspace: Workspace, *problems: str) -> list[tuple[str, str, str, str, int]]:
-    found = find_scope(workspace, problems, ())
-    places = [(one, finding.message, finding.places[0]) for one in found.broken for finding in one.findings]
+    _, found = find_scope(workspace, problems, ())
+    places = [(one, finding.message, finding.places[0]) for one in found for finding in one.findings]
     return [(one.problem, one.solution, message, place.file, place.line) for one, message, place in places]
 
 
 def test_a_broken_solution_yaml_is_a_finding_of_its_solution_alone(workspace: Workspace) -> None:
     (workspace.root / "solutions/relu/tiled/solution.yaml").write_text("languag: cuda")
-    found = find_scope(workspace, (), ())
-    assert [f"{task.problem.name}/{task.solution.name}" for task in found.tasks] == ALL[:3]
-    assert found.broken[0].outcome == "failed"
+    tasks, unreadable = find_scope(workspace, (), ())
+    assert [f"{task.problem.name}/{task.solution.name}" for task in tasks] == ALL[:3]
+    assert unreadable[0].outcome == "failed"
     ((problem, solution, message, file, line),) = broken(workspace)
     assert (problem, solution, file, line) == ("relu", "tiled", "solutions/relu/tiled/solution.yaml", 1)
     assert message.startswith("solutions/relu/tiled/solution.yaml:1: ")
@@ -318,9 +318,9 @@ def test_a_link_out_of_a_solution_is_a_finding_too(workspace: Workspace) -> None
 
 
 def test_what_is_whole_has_no_finding_and_takes_all_its_cases(workspace: Workspace) -> None:
-    found = find_scope(workspace, ("max*",), ("pl*",))
-    assert found.broken == ()
-    assert [(task.solution.name, task.cases) for task in found.tasks] == [("plain", ("full",))]
+    tasks, unreadable = find_scope(workspace, ("max*",), ("pl*",))
+    assert unreadable == []
+    assert [(task.solution.name, task.cases) for task in tasks] == [("plain", ("full",))]
 
 
 def test_patterns_that_leave_nothing_are_refused(workspace: Workspace) -> None:

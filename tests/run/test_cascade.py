@@ -21,7 +21,7 @@ from harness.run import local
 from harness.run.cache import cache_folder
 from harness.run.cascade import Cascade, Simulated
 from harness.run.local import Evaluating, run_tasks
-from harness.run.pipeline import Shape
+from harness.run.threads import Shape
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace

@@ -16,7 +16,7 @@ import pytest
 from harness.errors import Interrupted, MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.run.dispatch import MOST_ATTEMPTS, dispatch
+from harness.run.dispatch import MOST_ATTEMPTS, Bounds, dispatch
 from harness.run.place import Answer, Office, Ticket, UnfitPlace
 from tests.examples import failed, passed
 
@@ -112,7 +112,7 @@ def judged(
     """The evaluations by name; each is there once, and was kept before."""
     office = office or ScriptedOffice()
     found = []
-    for evaluation in dispatch(given, places, office, threading.Event(), patience_s):
+    for evaluation in dispatch(given, places, office, threading.Event(), Bounds(patience_s=patience_s)):
         assert evaluation.solution.name in office.kept
         found.append(evaluation)
     names = [one.solution.name for one in found]
@@ -254,12 +254,12 @@ def test_a_run_without_any_lane_left_ends() -> None:
 def test_a_run_waits_for_a_lane_for_some_time() -> None:
     gone = ScriptedPlace("gpu", once(Lost("node died")), never_opens_again=True)
     with pytest.raises(MachineError, match="node died"):
-        list(dispatch(tickets("a"), [gone], ScriptedOffice(), threading.Event(), patience_s=0.0))
+        list(dispatch(tickets("a"), [gone], ScriptedOffice(), threading.Event(), Bounds(patience_s=0.0)))
 
 
 def test_a_wrong_wish_ends_the_run() -> None:
     with pytest.raises(UsageError, match="no such clock"):
-        judged(tickets("a"), ScriptedPlace("gpu", once(Answer(usage="no such clock"))))
+        judged(tickets("a"), ScriptedPlace("gpu", once(Answer(fatal=UsageError("no such clock")))))
     with pytest.raises(UsageError, match="no such clock"):
         judged(tickets("a"), ScriptedPlace("gpu", opening_errors=[UsageError("no such clock")]))
 

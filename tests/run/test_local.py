@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from harness.run.cascade import Cascade, Simulated
 from harness.run.cores import Cores
 from harness.run.lane import Assignment
 from harness.run.local import Evaluating, Lanes, run_tasks
-from harness.run.pipeline import Shape
+from harness.run.threads import Shape
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
@@ -269,6 +270,38 @@ def test_a_build_that_the_machine_ends_twice_is_our_error_and_said_once(
     assert [one.verdict for one in read_journals(tmp_path / "results")] == [Verdict.HARNESS_ERROR]
 
 
+@pytest.mark.parametrize("alternates", [False, True])
+def test_a_record_says_if_another_was_built_meanwhile(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alternates: bool
+) -> None:
+    is_building, is_judged = threading.Event(), threading.Event()
+
+    def build_last(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
+        if job.solution.name == "c_good" and not alternates:
+            is_building.set()
+            assert is_judged.wait(20)
+        return build(job, workers, wanted)
+
+    class WaitingLane(ScriptedLane):
+        def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+            assert alternates or is_building.wait(20)
+            is_judged.set()
+            return super().evaluate(assignment, notify)
+
+    monkeypatch.setattr(local, "build_job", build_last)
+    monkeypatch.setattr(local, "keep_thread_to", lambda *given, **more: None)
+    lanes = lanes_of(tmp_path, DIVIDED, only=WaitingLane())
+    stages = stages_of(lanes, results=tmp_path / "results")
+    shape = Shape(1, 1, 8, alternates)
+    found = {one.solution.name: one for one in run_tasks(select_tasks(workspace), stages, lanes, shape)}
+    assert [any("meanwhile" in one for one in found[name].remarks) for name in ("a_good", "c_good")] == [
+        not alternates,
+        False,
+    ]
+    kept = {one.solution.name: one.remarks for one in read_journals(tmp_path / "results")}
+    assert kept == {name: one.remarks for name, one in found.items()}
+
+
 def test_the_record_says_that_compilers_were_at_work(tmp_path: Path) -> None:
     stages = stages_of(lanes_of(tmp_path, DIVIDED))
     before, remark = stages.overlapped(passed(timing=timing(), remarks=("before",))).remarks
@@ -356,12 +389,12 @@ def test_without_a_cascade_nothing_is_said_of_who_decided(
 
 def test_few_cores_make_builds_and_measurements_alternate(tmp_path: Path) -> None:
     shape = lanes_of(tmp_path, SHARED, only=ScriptedLane()).shape(50, None)
-    assert (shape.alternates, shape.preparers, shape.lanes) == (True, 2, 1)
+    assert (shape.alternates, shape.builders, shape.lanes) == (True, 2, 1)
     assert lanes_of(tmp_path, DIVIDED, only=ScriptedLane()).shape(50, None).alternates is False
 
 
 def test_as_many_builds_as_asked_for_and_never_more_than_tasks(tmp_path: Path) -> None:
     lanes = lanes_of(tmp_path, DIVIDED, only=ScriptedLane())
-    assert [lanes.shape(50, jobs).preparers for jobs in (None, 1, 5, 40)] == [7, 1, 5, 40]
-    assert lanes.shape(2, 40).preparers == 2
+    assert [lanes.shape(50, jobs).builders for jobs in (None, 1, 5, 40)] == [7, 1, 5, 40]
+    assert lanes.shape(2, 40).builders == 2
     assert lanes.shape(50, 40).ahead == 40

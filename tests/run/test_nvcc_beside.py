@@ -23,7 +23,7 @@ from harness.referee.job import Job
 from harness.run import local
 from harness.run.lane import Assignment
 from harness.run.local import Evaluating, Lanes, run_tasks
-from harness.run.pipeline import Shape
+from harness.run.threads import Shape
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import ExtensionReport
 from harness.store.journal import Journal, read_journals

@@ -65,10 +65,10 @@ def test_no_more_lanes_than_tasks_and_builds_on_half_of_their_cores(
 ) -> None:
     made = lanes(monkeypatch, tmp_path, 3)
     shape = made.shape(2, None)
-    assert (shape.lanes, shape.preparers, shape.alternates) == (2, 2, False)
+    assert (shape.lanes, shape.builders, shape.alternates) == (2, 2, False)
     shape = made.shape(100, None)
-    assert (shape.lanes, shape.preparers, shape.ahead) == (3, 5, 16)
-    assert made.shape(100, 20).preparers == 20
+    assert (shape.lanes, shape.builders, shape.ahead) == (3, 5, 16)
+    assert made.shape(100, 20).builders == 20
 
 
 @pytest.mark.parametrize("visible", ["", "3,5"])

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from harness.serve import Access, JobQueue, Limits, create_app
+from harness.serve import Access, JobQueue, create_app
 from harness.serve import app as app_module
 from harness.serve.access import TokenOwner
 from harness.serve.messages import Submission
@@ -46,8 +46,8 @@ def door(queue: JobQueue, judge: Any, workspace: Path) -> Iterator[Door]:
     """A client with a token, and the door's settings."""
     opened: list[TestClient] = []
 
-    def opens(token: str | None = ADA, rate: int | None = None, limits: Limits = Limits()) -> TestClient:
-        app = create_app(queue, judge, workspace, Access(OWNERS, rate), limits)
+    def opens(token: str | None = ADA, rate: int | None = None, most_bytes: int = 4 * 2**20) -> TestClient:
+        app = create_app(queue, judge, workspace, Access(OWNERS, rate), most_bytes)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         opened.append(TestClient(app, headers=headers))
         return opened[-1]
@@ -191,7 +191,7 @@ def test_limits_hold_and_say_when_to_come_again(door: Door) -> None:
 
 @pytest.mark.parametrize("is_said", [True, False])
 def test_a_body_that_is_too_large_is_refused(door: Door, is_said: bool) -> None:
-    client = door(limits=Limits(body_bytes=10_000))
+    client = door(most_bytes=10_000)
     body = json.dumps({"jobs": [job(solution="x" * 20_000)]}).encode()
     pieces = (body[n : n + 1_000] for n in range(0, len(body), 1_000))
     assert client.post("/jobs", content=body if is_said else pieces, headers=JSON).status_code == 413
