@@ -103,7 +103,7 @@ class Reference:
         if value is None:
             return None
         if not isinstance(value, (int, float)) or not 0 <= value < _BEYOND:  # nor is NaN
-            raise InvalidProblem(f"{name} of case '{self._case}' is {value!r}; a number from 0 to 2^63 belongs here")
+            raise InvalidProblem(f"{name} of case '{self.case}' is {value!r}; a number from 0 to 2^63 belongs here")
         return math.ceil(value)
 
     def construct(self, seed: int, varies: bool = False) -> torch.nn.Module:
