@@ -41,7 +41,7 @@ class Progress:
 
     def say(self, what: str) -> None:
         """Show what takes long before the first evaluation, or ends all of them."""
-        self._console.print(Text(f"… {one_line(what)}", style="dim"))
+        self._console.print(Text(f"… {one_line(what)}", style="dim"), soft_wrap=True)
 
     def expect(self, total: int, across_problems: bool) -> None:
         """Expect `total` evaluations; across several problems a solution's name alone says too little."""
@@ -54,7 +54,7 @@ class Progress:
         before, self._running[name] = self._running.get(name, ""), what
         if not self._is_live and _step(what) != _step(before):
             shown = what if _step(what) == "waiting" else _step(what)
-            self._console.print(Text(f"{self._elapsed():7.1f} s  {name}: {shown}"))
+            self._console.print(Text(f"{self._elapsed():7.1f} s  {name}: {shown}"), soft_wrap=True)
 
     def finished(self, evaluation: Evaluation) -> None:
         name = self._name(evaluation.problem.name, evaluation.solution.name)
@@ -64,7 +64,7 @@ class Progress:
         if not self._is_live:
             place = f"{sum(self._counts.values())}/{self._total}  " if self._total and self._total > 1 else ""
             line = Text.assemble(f"{self._elapsed():7.1f} s  ", place, name, ": ", verdict_text(evaluation.verdict))
-            self._console.print(line)
+            self._console.print(line, soft_wrap=True)
 
     def __enter__(self) -> Progress:
         if self._is_live:

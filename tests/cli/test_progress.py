@@ -54,6 +54,15 @@ def test_where_lines_stay_each_step_is_one_line() -> None:
     assert file.getvalue() == ("    1.0 s  tiled: building\n    2.0 s  tiled: checking\n    3.0 s  tiled: passed\n")
 
 
+def test_a_line_is_one_line_whatever_its_length() -> None:
+    progress, file = piped(0.0)
+    name = "level1_11_4D_tensor_matrix_multiplication_by_somebody_with_a_long_name_and_no_dashes"
+    progress.say(name)
+    progress.observe(job(name), "building")
+    progress.finished(passed(name))
+    assert file.getvalue().count("\n") == 3
+
+
 def test_names_and_steps_are_shown_harmless() -> None:
     progress, file = piped(0.0)
     progress.observe(job("a\x1b[2J\n::error::b"), "building\x07")
