@@ -154,7 +154,7 @@ class TimedCase:
             except BaselineFailed as error:
                 self._references.leave_out((error.arm,), str(error))
             except (SolutionFailed, torch.OutOfMemoryError) as error:
-                if not (self._references.can_leave_out and _lacks_memory(error)):
+                if not (len(self._references.ready) > 1 and _lacks_memory(error)):
                     raise
                 others = self._references.ready[1:]
                 self._references.leave_out(others, "beside it there is too little memory for the solution")
