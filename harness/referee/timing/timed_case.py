@@ -145,8 +145,8 @@ class TimedCase:
                     floors=floors,
                 )
                 graph = [name for name in config.timing.metrics if name == "graph"]
-                others = [name for name in config.timing.metrics if name not in (arms.metric, "graph")]
-                rows = self._rows(arms, others, timed, notify)
+                further = [name for name in config.timing.metrics if name not in (arms.metric, "graph")]
+                rows = self._rows(arms, further, timed, notify)
                 changed = self._flag_changes(config.limits)  # by workers that graphs haven't harmed yet
                 compiled = self._references.look_back(config.limits)
                 rows += self._rows(arms, graph, timed, notify)
