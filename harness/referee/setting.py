@@ -156,7 +156,10 @@ def prepare_setting(
     reference = Reference(problem, case, device)
     seed = derive(master_seed, problem.name, case, "construct")
     model = reference.construct(seed, varies=varied_for is not None)
-    meta_inputs = None if reference.on_gpu else _meta_inputs(reference)
+    meta_inputs = None
+    if not reference.on_gpu:
+        with contextlib.suppress(InvalidProblem):
+            meta_inputs = reference.input_specs()
     inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
     before = _allocated_anew(reference)
     spec = reference.output_spec(model, inputs)
@@ -173,10 +176,3 @@ def _allocated_anew(reference: Reference) -> int:
         return 0
     torch.cuda.reset_peak_memory_stats()
     return int(torch.cuda.memory_allocated())
-
-
-def _meta_inputs(reference: Reference) -> list[Any] | None:
-    try:
-        return reference.input_specs()
-    except InvalidProblem:
-        return None

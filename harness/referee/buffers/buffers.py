@@ -60,7 +60,8 @@ class Buffers:
         self._numbers = itertools.count(1)
         self._buffers: dict[int, SharedBuffer] = {}
         self._attached: list[tuple[WorkerProcess, float]] = []
-        self._slots = [_Slot(self._allocate_outputs(spec)) for _ in range(slots)]
+        forms = list(zip(spec.dtypes, spec.shapes, strict=True))
+        self._slots = [_Slot([self._allocate(dtype, shape, None) for dtype, shape in forms]) for _ in range(slots)]
 
     @property
     def slots(self) -> int:
@@ -207,10 +208,6 @@ class Buffers:
             for buffer in self._buffers.values():
                 buffer.release()
             self._buffers.clear()
-
-    def _allocate_outputs(self, spec: OutputSpec) -> list[TensorRef]:
-        forms = zip(spec.dtypes, spec.shapes, strict=True)
-        return [self._allocate(dtype, shape, None) for dtype, shape in forms]
 
     def _argument(self, value: Any, before: Argument | None) -> Argument:
         """The input as a worker is told of it, in the buffer that it had before."""
