@@ -69,10 +69,13 @@ class Setting:
         if self.problem.tolerance is not None:
             return ()
         seed = derive(self.master_seed, self.problem.name, self.case, "tolerance")
-        inputs = self.reference.make_inputs(seed)
-        if self.oracle.find_rows(inputs, self.spec):
-            inputs = self.reference.make_inputs(seed)
+        inputs = self.inputs_with_rows(seed)
         return self.evidence_on(self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"]))
+
+    def inputs_with_rows(self, seed: int) -> list[Any]:
+        """Make inputs, and have it found out which of their rows are independent, by a run that may change them."""
+        inputs = self.reference.make_inputs(seed)
+        return self.reference.make_inputs(seed) if self.oracle.find_rows(inputs, self.spec) else inputs
 
     def evidence_on(self, inputs: Sequence[Any]) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on these inputs. Raises: InvalidProblem where it fails or overflows."""

@@ -243,9 +243,7 @@ class Buffers:
 @contextmanager
 def open_buffers(setting: Setting, host: Host, capacity: Capacity) -> Iterator[Buffers]:
     """Buffers with slots for as many calls as memory permits, each filled once; no worker has access yet."""
-    inputs = setting.reference.make_inputs(setting.seed("inputs"))
-    if setting.oracle.find_rows(inputs, setting.spec):
-        inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    inputs = setting.inputs_with_rows(setting.seed("inputs"))
     if setting.reference.on_gpu:
         torch.cuda.empty_cache()
     slots = capacity.slots(setting, inputs)
