@@ -175,9 +175,7 @@ def comparisons(setting: Setting, left: Sequence[tuple[int, str]]) -> Iterator[R
 
 
 def _answered(setting: Setting, seed: int) -> tuple[list[Any], list[Piece]]:
-    inputs = setting.reference.make_inputs(setting.seed("inputs", seed))
-    if setting.oracle.find_rows(inputs, setting.spec):
-        inputs = setting.reference.make_inputs(setting.seed("inputs", seed))
+    inputs = setting.inputs_with_rows(setting.seed("inputs", seed))
     return inputs, list(setting.oracle.pieces(inputs, setting.spec))
 
 

@@ -53,7 +53,11 @@ def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sani
     try:
         cache.mkdir(parents=True, exist_ok=True)
         require_room(cache, _ROOM_BYTES)
-        return _cuda_host() if chosen == "cuda" else _sim_host(cache, progress, sanitize)
+        if chosen == "sim":
+            return _sim_host(cache, progress, sanitize)
+        from harness.devices.cuda.host import CudaHost
+
+        return CudaHost()
     except OSError as error:
         if not _is_of(cache, error):
             raise
@@ -79,12 +83,6 @@ def _is_of(cache: Path, error: OSError) -> bool:
     named = Path(os.fsdecode(error.filename or ""))
     has_no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return has_no_room or isinstance(error, shutil.Error) or named.is_relative_to(cache) or named in cache.parents
-
-
-def _cuda_host() -> Host:
-    from harness.devices.cuda.host import CudaHost
-
-    return CudaHost()
 
 
 def _sim_host(cache: Path, progress: Callable[[str], None], sanitize: bool) -> Host:

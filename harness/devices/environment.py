@@ -54,7 +54,7 @@ def read_environment(backend: BackendName, workspace: Path) -> Environment:
         compute_capability=f"{properties.major}.{properties.minor}" if properties else None,
         torch=torch.__version__,
         torch_cuda=torch.version.cuda,
-        cudnn=_cudnn() if on_gpu else None,
+        cudnn=str(torch.backends.cudnn.version()) if on_gpu else None,  # type: ignore[no-untyped-call]
         nvcc=nvcc_version(),
         host_compiler=host_compiler_version(),
         python=platform.python_version(),
@@ -122,10 +122,6 @@ def driver_version() -> str | None:
     """Return '580.65.06', or None if nvidia-smi doesn't answer."""
     text = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     return text.splitlines()[0].strip() if text else None
-
-
-def _cudnn() -> str:
-    return str(torch.backends.cudnn.version())  # type: ignore[no-untyped-call]
 
 
 def _cpu() -> str:

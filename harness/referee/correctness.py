@@ -11,7 +11,7 @@ from harness.model.check import Check
 from harness.model.config import Config
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
-from harness.referee.buffers.repetition import judge_call, judge_row
+from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken, Weights
 from harness.referee.inputs.draws import Drawn, draw_variants
@@ -135,8 +135,7 @@ class _CaseFindings:
                 self._remark_on(case.judge(taken, call, "complete"))
                 continue
             row = case.row_of(taken, call) if call != whole and one.variant is None else None
-            judged = judge_row(case, taken, row, "row") if row else judge_call(case, taken, call, "complete")
-            check, self.failed = judged
+            check, self.failed = judge_call(case, taken, call, "row" if row else "complete", row)
             self.checks.append(check)
             if self.failed:
                 return

@@ -169,10 +169,5 @@ def _shape(shape: Sequence[int]) -> str:
 def _listed(output: OutputComparison) -> str:
     rows = [f"  {list(m.index)}: got {m.got:.9g}, want {m.want:.9g}" for m in output.first_mismatches]
     held = "no error is tolerated" if math.isinf(output.worst) else f"{output.worst:.3g} times the tolerance"
-    return "\n".join(
-        [
-            f"largest absolute error {output.max_abs_error:.3g}, relative {output.max_rel_error:.3g}, "
-            f"{held}; first mismatches:",
-            *rows,
-        ]
-    )
+    largest = f"largest absolute error {output.max_abs_error:.3g}, relative {output.max_rel_error:.3g}"
+    return "\n".join([f"{largest}, {held}; first mismatches:", *rows])

@@ -69,10 +69,13 @@ class Setting:
         if self.problem.tolerance is not None:
             return ()
         seed = derive(self.master_seed, self.problem.name, self.case, "tolerance")
-        inputs = self.reference.make_inputs(seed)
-        if self.oracle.find_rows(inputs, self.spec):
-            inputs = self.reference.make_inputs(seed)
+        inputs = self.inputs_with_rows(seed)
         return self.evidence_on(self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"]))
+
+    def inputs_with_rows(self, seed: int) -> list[Any]:
+        """Make inputs, and have it found out which of their rows are independent, by a run that may change them."""
+        inputs = self.reference.make_inputs(seed)
+        return self.reference.make_inputs(seed) if self.oracle.find_rows(inputs, self.spec) else inputs
 
     def evidence_on(self, inputs: Sequence[Any]) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on these inputs. Raises: InvalidProblem where it fails or overflows."""
@@ -156,7 +159,10 @@ def prepare_setting(
     reference = Reference(problem, case, device)
     seed = derive(master_seed, problem.name, case, "construct")
     model = reference.construct(seed, varies=varied_for is not None)
-    meta_inputs = None if reference.on_gpu else _meta_inputs(reference)
+    meta_inputs = None
+    if not reference.on_gpu:
+        with contextlib.suppress(InvalidProblem):
+            meta_inputs = reference.input_specs()
     inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
     before = _allocated_anew(reference)
     spec = reference.output_spec(model, inputs)
@@ -173,10 +179,3 @@ def _allocated_anew(reference: Reference) -> int:
         return 0
     torch.cuda.reset_peak_memory_stats()
     return int(torch.cuda.memory_allocated())
-
-
-def _meta_inputs(reference: Reference) -> list[Any] | None:
-    try:
-        return reference.input_specs()
-    except InvalidProblem:
-        return None

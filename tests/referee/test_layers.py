@@ -17,7 +17,7 @@ BELOW = {
     "judgement": {"answers", "setting"},
     "inputs": {"answers", "setting", "tolerance"},
     "ceilings": {"answers", "setting"},
-    "mutants": {"answers", "tolerance", "setting", "inputs", "ceilings"},
+    "mutants": {"answers", "tolerance", "setting", "judgement", "inputs", "ceilings"},
     "audit": {"answers", "setting", "ceilings"},
 }
 

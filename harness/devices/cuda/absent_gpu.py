@@ -33,7 +33,7 @@ def show_absent(gpu: SeenGpu) -> None:
         "is_bf16_supported": properties.major >= 8,
     }
     for name, answer in answers.items():
-        setattr(torch.cuda, name, _always(answer))
+        setattr(torch.cuda, name, lambda *_, answer=answer, **__: answer)
     _OnCpu().__enter__()  # type: ignore[no-untyped-call]
 
 
@@ -60,10 +60,3 @@ class _OnCpu(TorchFunctionMode):
 def _on_cpu(value: Any) -> Any:
     is_gpu = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
     return torch.device("cpu") if is_gpu else value
-
-
-def _always(answer: object) -> Callable[..., object]:
-    def say(*_: object, **__: object) -> object:
-        return answer
-
-    return say

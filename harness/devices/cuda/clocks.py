@@ -10,7 +10,7 @@ import atexit
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,12 +122,8 @@ def _require_supported(gpu: NvmlGpu, mhz: int) -> None:
         )
     clocks = gpu.sm_clocks_mhz()
     if clocks and mhz not in clocks:
-        raise UsageError(f"this GPU has no clock of {mhz} MHz; the nearest are {_nearest(mhz, clocks)}")
-
-
-def _nearest(mhz: int, clocks: Sequence[int]) -> str:
-    near = sorted(sorted(clocks, key=lambda clock: abs(clock - mhz))[:_NEAREST])
-    return ", ".join(str(clock) for clock in near)
+        near = sorted(sorted(clocks, key=lambda clock: abs(clock - mhz))[:_NEAREST])
+        raise UsageError(f"this GPU has no clock of {mhz} MHz; the nearest are {', '.join(map(str, near))}")
 
 
 def _change(gpu: NvmlGpu, what: str, change: Callable[[], None], remedy: str | None = None) -> None:

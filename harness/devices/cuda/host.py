@@ -114,14 +114,10 @@ def measure_timer_overhead() -> TimerOverhead:
     meter = Meter()
     lead_in, stream = LeadIn(meter), meter.stream()
     return TimerOverhead(
-        events_ns=_median_ns(meter, lead_in, _nothing, stream),
+        events_ns=_median_ns(meter, lead_in, lambda stream: None, stream),
         kernel_ns=_median_ns(meter, lead_in, lead_in.nothing, stream),
         idle_ns=_median_until_idle_ns(meter, lead_in, stream),
     )
-
-
-def _nothing(stream: int) -> None:
-    """Launch nothing, not even a kernel."""
 
 
 def _median_ns(meter: Meter, lead_in: LeadIn, work: Callable[[int], None], stream: int) -> float:

@@ -40,10 +40,10 @@ class Telemetry:
     the GPU at one of the looks.
     """
 
-    def __init__(self, open_gpu: OpenGpu | None = None, pause: Pause | None = None) -> None:
+    def __init__(self, open_gpu: OpenGpu = opened_first, pause: Pause = lambda ended: ended.wait(_INTERVAL_S)) -> None:
         """Both arguments are for tests."""
-        self._open_gpu = open_gpu or opened_first
-        self._pause = pause or _wait_an_interval
+        self._open_gpu = open_gpu
+        self._pause = pause
         self._stack = ExitStack()
         self._gpu: NvmlGpu | None = None
         self.remarks: list[str] = []
@@ -170,7 +170,3 @@ class Watch:
                     self.process_bytes = max(self.process_bytes or 0, used)
             if is_over:
                 return
-
-
-def _wait_an_interval(ended: threading.Event) -> bool:
-    return ended.wait(_INTERVAL_S)

@@ -274,12 +274,8 @@ def copied(inputs: Sequence[Any]) -> list[Any]:
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
 
 
-def _as_is(value: torch.Tensor) -> torch.Tensor:
-    return value
-
-
 def _copied(
-    model: torch.nn.Module, device: str, convert: Callable[[torch.Tensor], torch.Tensor] = _as_is
+    model: torch.nn.Module, device: str, convert: Callable[[torch.Tensor], torch.Tensor] = lambda value: value
 ) -> torch.nn.Module:
     """Copy a model to a device, converting each parameter and buffer once, without a second copy on the way."""
     memo: dict[int, Any] = {}

@@ -33,7 +33,8 @@ class Rows:
     def of(self, inputs: Sequence[Any], part: slice) -> list[Any]:
         """The inputs of these rows, as views. Plain values stay as they are."""
         divided = zip(inputs, self.axes_of(inputs), strict=True)
-        return [value if axis is None else value.narrow(axis, *_extent(part)) for value, axis in divided]
+        count = part.stop - part.start
+        return [value if axis is None else value.narrow(axis, part.start, count) for value, axis in divided]
 
     def together(self, inputs: Sequence[Any], picks: Sequence[int]) -> list[Any]:
         """The inputs of chosen rows, copied in this order."""
@@ -114,10 +115,6 @@ def is_floating(value: Any) -> bool:
 
 def _may_be_indices(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
-
-
-def _extent(part: slice) -> tuple[int, int]:
-    return part.start, part.stop - part.start
 
 
 def _chosen(value: Any, axis: int | None, picks: Sequence[int]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from harness.model.trace import Trace, TracedKernel
+from harness.model.trace import Trace
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.reference import PROBLEM_ERRORS
 from harness.referee.audit.kernels import Origins, summarize
@@ -107,14 +107,12 @@ def class_of(operator: str) -> str:
 def _by_class(trace: Trace) -> dict[str, tuple[float, float]]:
     """Elements and launches per call of each class."""
     elements, launches = Counter[str](), Counter[str]()
-    for kernel in _computing(trace):
-        elements[class_of(kernel.name)] += kernel.elements
-        launches[class_of(kernel.name)] += kernel.launches
+    for kernel in trace.kernels:
+        name = class_of(kernel.name)
+        if kernel.origin == "framework" or name == _COPY:
+            elements[name] += kernel.elements
+            launches[name] += kernel.launches
     return {name: (elements[name] / trace.calls, launches[name] / trace.calls) for name in launches}
-
-
-def _computing(trace: Trace) -> Iterable[TracedKernel]:
-    return (one for one in trace.kernels if one.origin == "framework" or class_of(one.name) == _COPY)
 
 
 def _is_pointwise(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,16 +50,9 @@ def is_compiled_by_torch(kernel: str) -> bool:
 @functools.cache
 def triton_kernels(torch_folder: Path) -> frozenset[str]:
     """The names after `@triton.jit` in torch's own files. Reading them takes 0.03 s (torch 2.13)."""
-    return frozenset(name for path in _files(torch_folder) for name in _TRITON.findall(_text(path)))
-
-
-def _files(torch_folder: Path) -> Iterator[Path]:
-    for folder in _FOLDERS:
-        yield from sorted((torch_folder / folder).rglob("*.py"))
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+    paths = (path for folder in _FOLDERS for path in (torch_folder / folder).rglob("*.py"))
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in paths)
+    return frozenset(name for text in texts for name in _TRITON.findall(text))
 
 
 def _is_fused(kernel: str) -> bool:

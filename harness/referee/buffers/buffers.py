@@ -60,7 +60,8 @@ class Buffers:
         self._numbers = itertools.count(1)
         self._buffers: dict[int, SharedBuffer] = {}
         self._attached: list[tuple[WorkerProcess, float]] = []
-        self._slots = [_Slot(self._allocate_outputs(spec)) for _ in range(slots)]
+        forms = list(zip(spec.dtypes, spec.shapes, strict=True))
+        self._slots = [_Slot([self._allocate(dtype, shape, None) for dtype, shape in forms]) for _ in range(slots)]
 
     @property
     def slots(self) -> int:
@@ -208,10 +209,6 @@ class Buffers:
                 buffer.release()
             self._buffers.clear()
 
-    def _allocate_outputs(self, spec: OutputSpec) -> list[TensorRef]:
-        forms = zip(spec.dtypes, spec.shapes, strict=True)
-        return [self._allocate(dtype, shape, None) for dtype, shape in forms]
-
     def _argument(self, value: Any, before: Argument | None) -> Argument:
         """The input as a worker is told of it, in the buffer that it had before."""
         if before is not None and before.tensor is not None:
@@ -246,9 +243,7 @@ class Buffers:
 @contextmanager
 def open_buffers(setting: Setting, host: Host, capacity: Capacity) -> Iterator[Buffers]:
     """Buffers with slots for as many calls as memory permits, each filled once; no worker has access yet."""
-    inputs = setting.reference.make_inputs(setting.seed("inputs"))
-    if setting.oracle.find_rows(inputs, setting.spec):
-        inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    inputs = setting.inputs_with_rows(setting.seed("inputs"))
     if setting.reference.on_gpu:
         torch.cuda.empty_cache()
     slots = capacity.slots(setting, inputs)

@@ -15,16 +15,12 @@ _TIMES = 3
 _UNASKED_CHARS = 200
 
 
-def judge_call(case: CaseTurns, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
-    """Check one call of a turn, and return the failure if it fails."""
-    check = case.judge(taken, call, scope)
+def judge_call(
+    case: CaseTurns, taken: Taken, call: int, scope: Scope, row: KeptRow | None = None
+) -> tuple[Check, SolutionFailed | None]:
+    """Check one call of a turn, or a `row` of it alone, and return the failure if it fails."""
+    check = case.judge_row(taken, row, scope) if row else case.judge(taken, call, scope)
     return check, None if check.passed else _failure(case, taken, call, check)
-
-
-def judge_row(case: CaseTurns, taken: Taken, row: KeptRow, scope: Scope) -> tuple[Check, SolutionFailed | None]:
-    """Check one row of a call, and return the failure if it fails."""
-    check = case.judge_row(taken, row, scope)
-    return check, None if check.passed else _failure(case, taken, row.call, check)
 
 
 def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> SolutionFailed:

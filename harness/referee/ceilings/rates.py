@@ -136,7 +136,7 @@ def _best_rate(make: Callable[[int], _Product]) -> float:
 
 
 def _tried(make: Callable[[int], _Product], side: int) -> _Product:
-    """Make a product and run it once. Raises: _Missing; torch.OutOfMemoryError."""
+    """Make a product and run it once. Raises: _NoSuchProduct; torch.OutOfMemoryError."""
     try:
         product = make(side)
         product()

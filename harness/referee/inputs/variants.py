@@ -221,10 +221,6 @@ def _make_infinite(value: torch.Tensor, generator: torch.Generator) -> torch.Ten
     return value
 
 
-def _make_nan(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return _sprinkle(value, generator, math.nan)
-
-
 def _sprinkle(value: torch.Tensor, generator: torch.Generator, special: float) -> torch.Tensor:
     """Write a special value at random places, which may coincide: drawing for every element would cost more."""
     memory = value.as_strided((value.numel(),), (1,))
@@ -272,5 +268,5 @@ _OTHERS = {
     "signed": Variant("signed", "signed", _make_signed),
     "ties": Variant("ties", "few distinct", _make_ties),
     "infinite": Variant("infinite", "infinite", _make_infinite),
-    "nan": Variant("nan", "NaN", _make_nan),
+    "nan": Variant("nan", "NaN", lambda value, generator: _sprinkle(value, generator, math.nan)),
 }

@@ -114,9 +114,7 @@ def _draw_case(setting: Setting) -> _CaseInputs:
     Raises: TooLarge; InvalidProblem.
     """
     _require_bearable(setting)
-    inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
-    if setting.oracle.find_rows(inputs, setting.spec):
-        inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
+    inputs = setting.inputs_with_rows(setting.seed("inputs", 0))
     rows, examined = _worth_examining(setting, inputs)
     worst = _worst_of_reference(setting, inputs)
     cut = _copied_rows(inputs, rows, examined)

@@ -31,7 +31,9 @@ def telling(setting: Setting) -> Setting:
         return setting
     if any(True for _ in setting.model.parameters()):
         with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
-            varied = _varied(setting, passes.name)
+            device = "cuda" if setting.on_gpu else "cpu"
+            facts = (setting.problem, setting.case, setting.master_seed, device, setting.repeat)
+            varied = prepare_setting(*facts, varied_for=passes.name)
             if untold(varied) is None:
                 return varied
     raise InvalidProblem(
@@ -63,11 +65,6 @@ def untold(setting: Setting) -> Mutant | None:
         if not left:
             return None
     return left[0]
-
-
-def _varied(setting: Setting, passes: str) -> Setting:
-    device = "cuda" if setting.on_gpu else "cpu"
-    return prepare_setting(setting.problem, setting.case, setting.master_seed, device, setting.repeat, passes)
 
 
 def _specimens(setting: Setting) -> Iterator[Specimen]:

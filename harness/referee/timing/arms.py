@@ -17,7 +17,7 @@ from harness.referee.audit.claims import require_plausible
 from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.buffers.case_turns import CaseTurns, seeds_of
 from harness.referee.buffers.conduct import Conduct
-from harness.referee.buffers.repetition import judge_call, judge_row
+from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.turns import Taken
 from harness.referee.inputs.draws import Drawn
 from harness.referee.timing.launch_hold import LaunchHold
@@ -197,7 +197,7 @@ class WorkerArms:
         if is_complete:
             check, failed = judge_call(self._case, taken, self._case.rng.randrange(len(taken.laid.drawn)), "timed_turn")
         elif taken.row is not None:
-            check, failed = judge_row(self._case, taken, taken.row, "timed_turn")
+            check, failed = judge_call(self._case, taken, taken.row.call, "timed_turn", taken.row)
         else:
             return
         if is_complete or failed:

@@ -118,10 +118,6 @@ class References:
     def baselines(self) -> tuple[Baseline, ...]:
         return tuple(arm for arm in self.ready if arm != "control")
 
-    @property
-    def can_leave_out(self) -> bool:
-        return len(self.ready) > 1
-
     def leave_out(self, arms: Sequence[ReferenceArm], why: str) -> None:
         """End their workers: what they hold of the GPU's memory goes with them."""
         for arm in arms:

@@ -145,8 +145,8 @@ class TimedCase:
                     floors=floors,
                 )
                 graph = [name for name in config.timing.metrics if name == "graph"]
-                others = [name for name in config.timing.metrics if name not in (arms.metric, "graph")]
-                rows = self._rows(arms, others, timed, notify)
+                further = [name for name in config.timing.metrics if name not in (arms.metric, "graph")]
+                rows = self._rows(arms, further, timed, notify)
                 changed = self._flag_changes(config.limits)  # by workers that graphs haven't harmed yet
                 compiled = self._references.look_back(config.limits)
                 rows += self._rows(arms, graph, timed, notify)
@@ -154,7 +154,7 @@ class TimedCase:
             except BaselineFailed as error:
                 self._references.leave_out((error.arm,), str(error))
             except (SolutionFailed, torch.OutOfMemoryError) as error:
-                if not (self._references.can_leave_out and _lacks_memory(error)):
+                if not (len(self._references.ready) > 1 and _lacks_memory(error)):
                     raise
                 others = self._references.ready[1:]
                 self._references.leave_out(others, "beside it there is too little memory for the solution")
