@@ -12,7 +12,6 @@ from harness.model.arms import Baseline, Metric
 from harness.model.ranking import leading_metric, rank_among
 from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
-from harness.reports.baselines import interval_of, speedup_of
 from harness.reports.leaderboard.rules import (
     PRECISION_CLASSES,
     BoardConditions,
@@ -48,12 +47,7 @@ class Standing:
 
     @property
     def speedup(self) -> Interval | None:
-        return speedup_of(self.entry)
-
-    @property
-    def control(self) -> Interval | None:
-        """The ratio of equal arms (A/A)."""
-        return interval_of(self.entry.control, self.entry.control_low, self.entry.control_high)
+        return self.entry.speedup
 
     @property
     def is_sample(self) -> bool:
@@ -224,7 +218,7 @@ def _order(standing: Standing) -> tuple[int, bool, bool, float, str]:
         PRECISION_CLASSES.index(standing.precision_class),
         standing.why_unranked is not None,
         not entry.verdict.passed,
-        -(entry.speedup or 0.0),
+        -entry.estimate,
         entry.solution,
     )
 

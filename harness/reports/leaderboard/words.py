@@ -10,7 +10,6 @@ from harness.model.environment import of_several_gpus
 from harness.model.ranking import FastP, fast_p_of
 from harness.model.statistics import Interval, geometric_mean
 from harness.model.verdict import Verdict
-from harness.reports.baselines import over_like
 from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
@@ -143,7 +142,7 @@ class RowView:
     @property
     def like(self) -> str:
         """'1.19× over eager-float32': beside the reference in the solution's own precision, where that was measured."""
-        over = over_like(self.entry)
+        over = self.entry.like
         return f"{format_speedup(over.speedup).partition(' ')[0]} over {over.baseline}" if over and over.speedup else ""
 
     @property
