@@ -62,10 +62,10 @@ def save_leaderboard_plot(board: Board, path: Path) -> None:
     for problem in board.problems:
         ending = ", end to end" if problem.metric == "end_to_end" else ""
         for standing in problem.standings:
-            if standing.rank is not None and standing.speedup:
+            if standing.rank is not None and standing.entry.speedup:
                 name = f"{one_line(problem.name)}, {title_of(standing.precision_class)}{ending}"
                 label = f"{standing.rank}  {textwrap.shorten(one_line(standing.entry.solution), 24)}"
-                groups.setdefault(name, []).append((label, standing.speedup))
+                groups.setdefault(name, []).append((label, standing.entry.speedup))
     if not groups:
         raise UsageError("--plot: no solution is ranked, so there is nothing to draw")
     title = f"{one_line(board.environment.label)}, config {board.config.key}"
@@ -123,7 +123,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         "why_unranked": standing.why_unranked,
         "evaluation": standing.entry.id,
         **{name: entry[name] for name in _OF_ENTRY},
-        "speedup": _interval_json(standing.speedup),
+        "speedup": _interval_json(standing.entry.speedup),
         "control": _interval_json(standing.entry.control),
         "fastest_baseline": _over_json(standing.entry.fastest),
         "like_baseline": _over_json(standing.entry.like),

@@ -57,7 +57,7 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
     per_problem = [(p, [s for s in p.standings if s.precision_class == name and s.is_sample]) for p in board.problems]
     tried = [samples for p, samples in per_problem if samples and not _is_left_out(p)]
     best = [samples[0] for samples in tried]  # standings come fastest first
-    speedups = [s.speedup for s in best if s.rank is not None and s.speedup]
+    speedups = [s.entry.speedup for s in best if s.rank is not None and s.entry.speedup]
     return ClassTotal(
         precision_class=name,
         problems=len(tried),
@@ -77,7 +77,8 @@ def _is_left_out(problem: ProblemBoard) -> bool:
 
 
 def _fast_p(samples: Sequence[Standing]) -> tuple[FastP, ...]:
-    return fast_p_of([s.speedup for s in samples if s.rank is not None and s.speedup], len(samples))
+    speedups = [s.entry.speedup for s in samples if s.rank is not None and s.entry.speedup]
+    return fast_p_of(speedups, len(samples))
 
 
 _LIGHT = (
@@ -117,7 +118,7 @@ class RowView:
     @property
     def speedup(self) -> Interval | None:
         """The headline; None for what can't be compared."""
-        return self.standing.speedup if self.standing.is_comparable else None
+        return self.entry.speedup if self.standing.is_comparable else None
 
     @property
     def rank(self) -> str:
