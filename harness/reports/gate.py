@@ -98,7 +98,7 @@ def verdict_words(judged: Judged) -> str:
     if judged.verdict is None:
         return "no result"
     as_expected = judged.verdict is judged.expected and not judged.verdict.passed
-    return judged.verdict.value + (" as expected" if as_expected else "")
+    return f"{judged.verdict.value}{' as expected' if as_expected else ''}"
 
 
 def speed_words(judged: Judged) -> tuple[str, str]:
