@@ -90,7 +90,7 @@ def prompt(problem: ProblemName) -> None:
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
-    newest = index.latest_of_problem(name)
+    newest = {entry.solution: entry for entry in index.entries(problem=name)}
     latest = {solution: newest.get(solution) for solution in workspace.solution_names(name)}
     chosen = {
         solution: last

@@ -167,9 +167,6 @@ class GateReport:
         outcomes = {judged.outcome for judged in self.judged}
         return next((outcome for outcome in OUTCOMES if outcome in outcomes), "passed")
 
-    def with_outcome(self, outcome: Outcome) -> tuple[Judged, ...]:
-        return tuple(judged for judged in self.judged if judged.outcome == outcome)
-
 
 @dataclass(frozen=True, config=RECORD)
 class AcceptedTimes:

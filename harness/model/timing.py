@@ -12,23 +12,14 @@ from pydantic.dataclasses import dataclass
 
 from harness.model.arms import OF_PRECISION, ArmName, Baseline, Metric
 from harness.model.config import TimingConfig
-from harness.model.metric_timing import SHORT_NS, GpuState, MetricTiming, TimerOverhead, Turn
+from harness.model.metric_timing import SHORT_NS as SHORT_NS
+from harness.model.metric_timing import GpuState as GpuState
+from harness.model.metric_timing import MetricTiming
+from harness.model.metric_timing import TimerOverhead as TimerOverhead
+from harness.model.metric_timing import Turn as Turn
 from harness.model.noise import is_doubtful, reasons, reasons_over, remarks
 from harness.model.record import RECORD
 from harness.model.statistics import LITTLE_SCATTER, MANY, Interval, between_processes, between_workers, paired_ratio
-
-__all__ = [
-    "SHORT_NS",
-    "TimerOverhead",
-    "GpuState",
-    "OverBaseline",
-    "PeakMemory",
-    "Row",
-    "Timing",
-    "Turn",
-    "fastest_baseline",
-    "missed_precision",
-]
 
 
 @dataclass(frozen=True, config=RECORD)

@@ -8,24 +8,36 @@ import enum
 class Verdict(enum.Enum):
     """The outcome of one evaluation."""
 
-    PASSED = "passed"
-    COMPILE_ERROR = "compile_error"
-    LOAD_ERROR = "load_error"
-    RUNTIME_ERROR = "runtime_error"
-    MEMORY_ERROR = "memory_error"
-    OUT_OF_MEMORY = "out_of_memory"
-    TIMEOUT = "timeout"
-    CRASHED = "crashed"
-    WRONG_OUTPUT_TYPE = "wrong_output_type"
-    WRONG_SHAPE = "wrong_shape"
-    WRONG_DTYPE = "wrong_dtype"
-    WRONG_VALUES = "wrong_values"
-    NONDETERMINISTIC = "nondeterministic"
-    CHEATING = "cheating"
-    NO_CUSTOM_KERNEL = "no_custom_kernel"
-    UNSUPPORTED = "unsupported"
-    INVALID_PROBLEM = "invalid_problem"
-    HARNESS_ERROR = "harness_error"
+    PASSED = "passed", "computes the reference's function on every case"
+    COMPILE_ERROR = "compile_error", "an extension doesn't compile"
+    LOAD_ERROR = "load_error", "the file can't be imported, or ModelNew can't be constructed"
+    RUNTIME_ERROR = "runtime_error", "a call raised, or a kernel failed to launch"
+    MEMORY_ERROR = "memory_error", "a kernel accessed memory that isn't its own, or that nobody wrote"
+    OUT_OF_MEMORY = "out_of_memory", "the solution needs more memory than there is"
+    TIMEOUT = "timeout", "no answer within the time limit"
+    CRASHED = "crashed", "the process ended by itself"
+    WRONG_OUTPUT_TYPE = "wrong_output_type", "the output is not what the reference returns (tensor, tuple, …)"
+    WRONG_SHAPE = "wrong_shape", "an output has another shape than the reference's"
+    WRONG_DTYPE = "wrong_dtype", "an output has another dtype than the reference's"
+    WRONG_VALUES = "wrong_values", "outputs differ from the oracle by more than the tolerance"
+    NONDETERMINISTIC = "nondeterministic", "the same inputs gave different outputs, or threads race"
+    CHEATING = "cheating", "the process tried to deceive the referee"
+    NO_CUSTOM_KERNEL = "no_custom_kernel", "the solution's own kernels replaced no part of the reference"
+    UNSUPPORTED = (
+        "unsupported",
+        "it can't be run, or not be judged, on this backend or GPU; says nothing about the solution",
+    )
+    INVALID_PROBLEM = "invalid_problem", "the problem's own files are at fault"
+    HARNESS_ERROR = "harness_error", "the harness or the machine is at fault"
+
+    _value_: str
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str = "") -> Verdict:
+        """Make a verdict whose value is the word alone."""
+        verdict = object.__new__(cls)
+        verdict._value_, verdict.meaning = word, meaning
+        return verdict
 
     @property
     def passed(self) -> bool:
@@ -37,35 +49,5 @@ class Verdict(enum.Enum):
         backend's limit."""
         return self not in _NOT_THE_SOLUTIONS_FAULT
 
-    @property
-    def meaning(self) -> str:
-        return _MEANINGS[self]
 
-
-_NOT_THE_SOLUTIONS_FAULT = {
-    Verdict.PASSED,
-    Verdict.UNSUPPORTED,
-    Verdict.INVALID_PROBLEM,
-    Verdict.HARNESS_ERROR,
-}
-
-_MEANINGS = {
-    Verdict.PASSED: "computes the reference's function on every case",
-    Verdict.COMPILE_ERROR: "an extension doesn't compile",
-    Verdict.LOAD_ERROR: "the file can't be imported, or ModelNew can't be constructed",
-    Verdict.RUNTIME_ERROR: "a call raised, or a kernel failed to launch",
-    Verdict.MEMORY_ERROR: "a kernel accessed memory that isn't its own, or that nobody wrote",
-    Verdict.OUT_OF_MEMORY: "the solution needs more memory than there is",
-    Verdict.TIMEOUT: "no answer within the time limit",
-    Verdict.CRASHED: "the process ended by itself",
-    Verdict.WRONG_OUTPUT_TYPE: "the output is not what the reference returns (tensor, tuple, …)",
-    Verdict.WRONG_SHAPE: "an output has another shape than the reference's",
-    Verdict.WRONG_DTYPE: "an output has another dtype than the reference's",
-    Verdict.WRONG_VALUES: "outputs differ from the oracle by more than the tolerance",
-    Verdict.NONDETERMINISTIC: "the same inputs gave different outputs, or threads race",
-    Verdict.CHEATING: "the process tried to deceive the referee",
-    Verdict.NO_CUSTOM_KERNEL: "the solution's own kernels replaced no part of the reference",
-    Verdict.UNSUPPORTED: "it can't be run, or not be judged, on this backend or GPU; says nothing about the solution",
-    Verdict.INVALID_PROBLEM: "the problem's own files are at fault",
-    Verdict.HARNESS_ERROR: "the harness or the machine is at fault",
-}
+_NOT_THE_SOLUTIONS_FAULT = {Verdict.PASSED, Verdict.UNSUPPORTED, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR}

@@ -7,41 +7,12 @@ from collections.abc import Iterable, Sequence
 from harness.model.arms import Baseline
 from harness.model.build import CompiledBaseline
 from harness.model.evaluation import Evaluation
-from harness.model.statistics import Interval
 from harness.model.timing import OverBaseline, Timing, fastest_baseline
 from harness.reports.blocks import Block, Column, Line, Table, number, several
 from harness.reports.numbers import format_ms, format_speedup
-from harness.store.entry import Entry
 
 _MARKS = "* the fastest"
 _TIES = "= not told apart from it"
-
-
-def over_fastest(entry: Entry) -> OverBaseline | None:
-    """Compare with the fastest baseline, from a row of the index; None where there aren't several."""
-    if entry.fastest_baseline is None or entry.fastest_ns is None:
-        return None
-    speedup = interval_of(entry.fastest_speedup, entry.fastest_speedup_low, entry.fastest_speedup_high)
-    ties = tuple((entry.fastest_ties or "").split())
-    return OverBaseline(entry.fastest_baseline, entry.fastest_ns, speedup, ties)
-
-
-def over_like(entry: Entry) -> OverBaseline | None:
-    """Compare with the reference in the precision that the solution declares; None where that wasn't measured."""
-    if entry.like_baseline is None or entry.like_ns is None:
-        return None
-    speedup = interval_of(entry.like_speedup, entry.like_speedup_low, entry.like_speedup_high)
-    return OverBaseline(entry.like_baseline, entry.like_ns, speedup)
-
-
-def interval_of(estimate: float | None, low: float | None, high: float | None) -> Interval | None:
-    """Three columns of the index as what they were; None where there was none."""
-    return None if estimate is None or low is None or high is None else Interval(estimate, low, high, 0.95)
-
-
-def speedup_of(entry: Entry) -> Interval | None:
-    """The headline speed-up with its 95 % interval; None where nothing was measured."""
-    return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)
 
 
 def over_table(rows: Iterable[tuple[str, OverBaseline]], head: str) -> Table:

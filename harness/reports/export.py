@@ -7,7 +7,7 @@ import io
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from harness.errors import UsageError
@@ -28,17 +28,17 @@ from harness.reports.evidence import seen_by
 from harness.reports.terminal import Report
 from harness.reports.timing import TIMING_CELLS, arm_numbers, timing_cells
 from harness.reports.untrusted import harmless
-from harness.store.entry import Entry
+from harness.store.entry import NAMES, Entry, columns_of
 
 
 def to_csv(entries: Iterable[Entry]) -> str:
-    """A row per evaluation, a column per field of Entry, and the share of the speed of light; cases are separated by
+    """A row per evaluation, a column per name of NAMES, and the share of the speed of light; cases are separated by
     spaces, absent values are empty."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, [*(field.name for field in fields(Entry)), "share_of_light"], lineterminator="\n")
+    writer = csv.DictWriter(file, [*NAMES, "share_of_light"], lineterminator="\n")
     writer.writeheader()
     for entry in entries:
-        facts = {**as_json(entry), "cases": " ".join(entry.cases), "share_of_light": entry.share_of_light}
+        facts = {**as_json(columns_of(entry)), "cases": " ".join(entry.cases), "share_of_light": entry.share_of_light}
         writer.writerow({name: _no_formula(value) for name, value in facts.items()})
     return file.getvalue()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -65,8 +66,8 @@ def headline(report: GateReport) -> str:
     """'gate failed: 7 solutions, 1 failed, 6 passed'."""
     if not report.judged:
         return f"gate {report.outcome}: nothing to judge"
-    counts = [(len(report.with_outcome(outcome)), outcome) for outcome in OUTCOMES]
-    listed = ", ".join(f"{count} {outcome}" for count, outcome in counts if count)
+    counts = Counter(judged.outcome for judged in report.judged)
+    listed = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
     return f"gate {report.outcome}: {several(len(report.judged), 'solution')}, {listed}"
 
 
@@ -97,7 +98,7 @@ def verdict_words(judged: Judged) -> str:
     if judged.verdict is None:
         return "no result"
     as_expected = judged.verdict is judged.expected and not judged.verdict.passed
-    return judged.verdict.value + (" as expected" if as_expected else "")
+    return f"{judged.verdict.value}{' as expected' if as_expected else ''}"
 
 
 def speed_words(judged: Judged) -> tuple[str, str]:

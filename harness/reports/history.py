@@ -12,14 +12,13 @@ from typing import Any
 from harness.errors import UsageError
 from harness.model.record import as_json
 from harness.model.statistics import Interval
-from harness.reports.baselines import speedup_of
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, number, table_of, verdict_span
 from harness.reports.numbers import format_moment, format_ms, format_speedup
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import Measurement, history
 from harness.reports.terminal import reporting
 from harness.reports.untrusted import one_line
-from harness.store.entry import Entry
+from harness.store.entry import Entry, columns_of
 
 PLOT_HEIGHT = 7
 """Lines of the plot for the terminal."""
@@ -52,7 +51,7 @@ def histories(entries: Sequence[Entry], limit: int | None = None) -> list[Soluti
 def history_json(series: SolutionHistory) -> Iterator[dict[str, Any]]:
     """A flat object per evaluation."""
     for moment in series:
-        yield {**as_json(moment.entry), "change": moment.change}
+        yield {**as_json(columns_of(moment.entry)), "change": moment.change}
 
 
 @reporting
@@ -67,7 +66,7 @@ def history_report(found: Sequence[SolutionHistory]) -> Iterator[Block]:
 
 def terminal_plot(series: SolutionHistory) -> str | None:
     """Speed-ups with their intervals, one column each, on a log axis; None where fewer than two were timed."""
-    intervals = [interval for moment in series if (interval := speedup_of(moment.entry))][-_MOST_POINTS:]
+    intervals = [interval for moment in series if (interval := moment.entry.speedup)][-_MOST_POINTS:]
     if len(intervals) < 2:
         return None
     low, high = min(i.low for i in intervals), max(i.high for i in intervals)
@@ -88,7 +87,7 @@ def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
     Raises: UsageError for another ending or where nothing was timed; MachineError where a PNG can't be made.
     """
     require_picture_name(path)
-    measured = [(m.entry, interval) for s in found for m in s if (interval := speedup_of(m.entry))]
+    measured = [(m.entry, interval) for s in found for m in s if (interval := m.entry.speedup)]
     if not measured:
         raise UsageError("--plot: none of these evaluations was timed, so there is nothing to draw")
     facts = [_facts(entry) for entry, _ in measured]
@@ -114,7 +113,7 @@ def _row_of(value: float, low: float, high: float) -> int:
 def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
     before: dict[str | None, Interval] = {}
     for entry in entries:
-        own, previous = speedup_of(entry), before.get(entry.baseline)
+        own, previous = entry.speedup, before.get(entry.baseline)
         apart = own is not None and previous is not None and (own.low > previous.high or own.high < previous.low)
         change = own.estimate / previous.estimate - 1 if own and previous and apart else None
         yield Moment(entry, change, own is not None and previous is not None)
@@ -134,6 +133,6 @@ _COLUMNS: tuple[ColumnOf[Moment], ...] = (
     (Column("commit", wraps=False), lambda one: (one.entry.commit or "—")[:7]),
     (Column("verdict"), lambda one: verdict_span(one.entry.verdict)),
     (number("ms", is_extra=True), lambda one: format_ms(one.entry.solution_ns)),
-    (number("speed-up [95 %]"), lambda one: format_speedup(speedup_of(one.entry))),
+    (number("speed-up [95 %]"), lambda one: format_speedup(one.entry.speedup)),
     (number("change"), _change),
 )

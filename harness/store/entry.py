@@ -14,8 +14,8 @@ from harness.model.ceilings import RateSource
 from harness.model.config import Config, ConfinementLevel
 from harness.model.environment import BackendName
 from harness.model.evaluation import Evaluation
-from harness.model.statistics import SpeedVerdict
-from harness.model.timing import fastest_baseline
+from harness.model.statistics import Interval, SpeedVerdict
+from harness.model.timing import OverBaseline, fastest_baseline
 from harness.model.verdict import Verdict
 from harness.store.line import NoRecord
 
@@ -54,9 +54,8 @@ class Entry:
     baseline: Baseline | None
     baseline_ns: float | None
     solution_ns: float | None
-    speedup: float | None
-    speedup_low: float | None
-    speedup_high: float | None
+    speedup: Interval | None
+    """The headline with its 95 % interval."""
     noise: str | None
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
@@ -67,25 +66,17 @@ class Entry:
     metric: Metric | None
     """The kind of times, see Timing."""
     speed: SpeedVerdict | None
-    control: float | None
+    control: Interval | None
     """The A/A ratio with its interval; None where there was no control."""
-    control_low: float | None
-    control_high: float | None
-    fastest_baseline: Baseline | None
-    """The fastest of several baselines. It is None where there was one alone, like all that follow."""
-    fastest_ties: str | None
-    """Other baselines that may be as fast, separated by spaces; None where there are none."""
-    fastest_ns: float | None
-    fastest_speedup: float | None
-    """The fastest's time over the solution's."""
-    fastest_speedup_low: float | None
-    fastest_speedup_high: float | None
-    like_baseline: Baseline | None
+    fastest: OverBaseline | None
+    """The fastest of several baselines; None where there was one alone."""
+    like: OverBaseline | None
     """The reference in the precision that the solution declares; None where it wasn't measured beside another."""
-    like_ns: float | None
-    like_speedup: float | None
-    like_speedup_low: float | None
-    like_speedup_high: float | None
+
+    @property
+    def estimate(self) -> float:
+        """The headline without its interval, to sort by; 0 where there is none."""
+        return self.speedup.estimate if self.speedup else 0.0
 
     @property
     def share_of_light(self) -> float | None:
@@ -112,23 +103,32 @@ class Tally:
     is_simulated: bool
 
 
-COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
-"""The names of the columns, quoted: `commit` is a word of SQL."""
+def _bounds(name: str, interval: Interval | None = None) -> dict[str, float | None]:
+    """An interval's three columns."""
+    numbers = (interval.estimate, interval.low, interval.high) if interval else (None, None, None)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), numbers, strict=True))
 
-_NAMES = tuple(field.name for field in fields(Entry))
 
-ID = 1 + _NAMES.index("id")
+_SEVERAL = {
+    "speedup": (*_bounds("speedup"),),
+    "control": (*_bounds("control"),),
+    "fastest": ("fastest_baseline", "fastest_ties", "fastest_ns", *_bounds("fastest_speedup")),
+    "like": ("like_baseline", "like_ns", *_bounds("like_speedup")),
+}
+"""Fields that take several columns."""
+_FIELDS = tuple(field.name for field in fields(Entry))
+NAMES = tuple(name for field in _FIELDS for name in _SEVERAL.get(field, (field,)))
+"""The names of the columns, which programs read as well: in CSV, in a history's JSON."""
+COLUMNS = tuple(f'"{name}"' for name in NAMES)
+"""The same, quoted: `commit` is a word of SQL."""
+
+ID = 1 + NAMES.index("id")
 """The place of the id in values_of()."""
 
 
 def entry_of(evaluation: Evaluation) -> Entry:
     timing = evaluation.timing
-    speedup = timing.speedup if timing else None
-    control = timing.control_ratio if timing else None
-    fastest = fastest_baseline(timing) if timing else None
-    over_fastest = fastest.speedup if fastest else None
     like = like_baseline(evaluation)
-    over_like = timing.speedup_over(like) if timing and like else None
     return Entry(
         id=evaluation.id,
         key=evaluation.key,
@@ -156,29 +156,16 @@ def entry_of(evaluation: Evaluation) -> Entry:
         baseline=timing.baselines[0] if timing else None,
         baseline_ns=timing.time_ns(timing.baselines[0]) if timing else None,
         solution_ns=timing.time_ns("solution") if timing else None,
-        speedup=speedup.estimate if speedup else None,
-        speedup_low=speedup.low if speedup else None,
-        speedup_high=speedup.high if speedup else None,
+        speedup=timing.speedup if timing else None,
         noise=timing.noise if timing else None,
         speed_of_light_ns=evaluation.speed_of_light.ns if evaluation.speed_of_light else None,
         own_share=evaluation.own_share,
         light_source=evaluation.light_source,
         metric=timing.metric if timing else None,
         speed=timing.speed if timing else None,
-        control=control.estimate if control else None,
-        control_low=control.low if control else None,
-        control_high=control.high if control else None,
-        fastest_baseline=fastest.baseline if fastest else None,
-        fastest_ties=" ".join(fastest.ties) or None if fastest else None,
-        fastest_ns=fastest.time_ns if fastest else None,
-        fastest_speedup=over_fastest.estimate if over_fastest else None,
-        fastest_speedup_low=over_fastest.low if over_fastest else None,
-        fastest_speedup_high=over_fastest.high if over_fastest else None,
-        like_baseline=like,
-        like_ns=timing.time_ns(like) if timing and like else None,
-        like_speedup=over_like.estimate if over_like else None,
-        like_speedup_low=over_like.low if over_like else None,
-        like_speedup_high=over_like.high if over_like else None,
+        control=timing.control_ratio if timing else None,
+        fastest=fastest_baseline(timing) if timing else None,
+        like=OverBaseline(like, timing.time_ns(like), timing.speedup_over(like)) if timing and like else None,
     )
 
 
@@ -193,10 +180,20 @@ def config_hash(config: Config) -> str:
     return hashlib.sha256(json.dumps(config.identity, sort_keys=True).encode()).hexdigest()[:8]
 
 
+def columns_of(entry: Entry) -> dict[str, Any]:
+    """Return what it says by column."""
+    facts = {**vars(entry), **_bounds("speedup", entry.speedup), **_bounds("control", entry.control)}
+    for name, over in (("fastest", entry.fastest), ("like", entry.like)):
+        facts[f"{name}_baseline"], facts[f"{name}_ns"] = (over.baseline, over.time_ns) if over else (None, None)
+        facts[f"{name}_ties"] = " ".join(over.ties) or None if over else None
+        facts |= _bounds(f"{name}_speedup", over.speedup if over else None)
+    return {name: facts[name] for name in NAMES}
+
+
 def values_of(entry: Entry) -> list[Any]:
     """Return its standing, and what it says in the order of COLUMNS. Raises: NoRecord for a number that SQLite can't
     hold."""
-    return [standing_of(entry), *(_to_sql(getattr(entry, name)) for name in _NAMES)]
+    return [standing_of(entry), *map(_to_sql, columns_of(entry).values())]
 
 
 def standing_of(entry: Entry) -> Literal["rankable", "passed", "failed", "unjudged"]:
@@ -209,18 +206,32 @@ def standing_of(entry: Entry) -> Literal["rankable", "passed", "failed", "unjudg
 
 def entry_from(values: Sequence[Any]) -> Entry:
     """Make an entry of values in the order of COLUMNS."""
-    facts = list(values)
-    facts[_CASES] = _cases(facts[_CASES])
-    for place in _VERDICTS:
-        facts[place] = _VERDICT_OF[facts[place]]
+    facts = dict(zip(NAMES, values, strict=True))
+    facts["cases"] = _cases(facts["cases"])
+    facts["verdict"] = _VERDICT_OF[facts["verdict"]]
+    facts["expected_verdict"] = _VERDICT_OF[facts["expected_verdict"]]
+    for name in ("speedup", "control"):
+        facts[name] = _interval(facts, name)
+    for name in ("fastest", "like"):
+        facts[name] = _over(facts, name)
     entry = object.__new__(Entry)
-    entry.__dict__.update(zip(_NAMES, facts, strict=True))  # a frozen dataclass's own way takes three times as long
+    entry.__dict__.update(
+        {name: facts[name] for name in _FIELDS}
+    )  # a frozen dataclass's own way takes three times as long
     return entry
 
 
-_CASES = _NAMES.index("cases")
-_VERDICTS = (_NAMES.index("verdict"), _NAMES.index("expected_verdict"))
 _VERDICT_OF = {verdict.value: verdict for verdict in Verdict}
+
+
+def _over(facts: dict[str, Any], name: str) -> OverBaseline | None:
+    baseline, ns, ties = facts[f"{name}_baseline"], facts[f"{name}_ns"], facts.get(f"{name}_ties") or ""
+    return baseline and OverBaseline(baseline, ns, _interval(facts, f"{name}_speedup"), tuple(ties.split()))
+
+
+def _interval(facts: dict[str, Any], name: str) -> Interval | None:
+    estimate = facts[name]
+    return None if estimate is None else Interval(estimate, facts[f"{name}_low"], facts[f"{name}_high"], 0.95)
 
 
 @functools.lru_cache(maxsize=1024)

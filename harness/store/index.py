@@ -82,10 +82,6 @@ class Index(IndexFile):
         """Every problem and solution of which there is an evaluation."""
         return set(map(tuple, self._rows("SELECT DISTINCT problem, solution FROM entry WHERE counts")))
 
-    def latest_of_problem(self, problem: str) -> dict[str, Entry]:
-        """The newest evaluation of each solution of a problem."""
-        return {one.solution: one for one in self.entries(problem=problem)}
-
     def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
         """Return the newest evaluation of each key that has any."""
         found: dict[str, Entry] = {}
@@ -124,18 +120,15 @@ class Index(IndexFile):
         """Return counts, and the lines that can't be used."""
         ((journals,),) = self._rows("SELECT count(*) FROM journal")
         ((runs, counting, lines),) = self._rows("SELECT count(DISTINCT run), total(counts), count(*) FROM entry")
-        path = self.results / FILE_NAME
+        (_, _, file), *_ = self._rows("PRAGMA database_list")
         return IndexStatus(
-            path=path if self._is_kept() else None,
+            path=self.results / FILE_NAME if file else None,
             journals=journals,
             runs=runs,
             evaluations=int(counting),
             copies=lines - int(counting),
             problems=tuple(self._problems()),
         )
-
-    def _is_kept(self) -> bool:
-        return any(file for _, name, file in self._rows("PRAGMA database_list") if name == "main")
 
     def _problems(self) -> list[JournalProblem]:
         unreadable = self._rows("SELECT path, line, what, remedy FROM problem JOIN journal ON number = journal")

@@ -73,7 +73,10 @@ def test_an_entry_has_the_speedup_over_the_reference_in_the_declared_precision()
     made = passed(timing=repeated(**{"eager": (1_000_000,), "eager-float32": (3_000_000,), "solution": (2_000_000,)}))
     strict = replace(made, solution=replace(made.solution, precision="float32"))
     entry = entry_of(strict)
-    assert (entry.like_baseline, entry.like_ns, entry.like_speedup) == ("eager-float32", 3_000_000, 1.5)
-    assert entry.speedup == 0.5
-    assert entry_of(replace(made, solution=replace(made.solution, precision=None))).like_baseline is None
-    assert entry_of(replace(made, solution=replace(made.solution, precision="tf32"))).like_baseline is None
+    assert entry.like is not None
+    assert entry.like.speedup is not None
+    assert (entry.like.baseline, entry.like.time_ns, entry.like.speedup.estimate) == ("eager-float32", 3_000_000, 1.5)
+    assert entry.speedup is not None
+    assert entry.speedup.estimate == 0.5
+    assert entry_of(replace(made, solution=replace(made.solution, precision=None))).like is None
+    assert entry_of(replace(made, solution=replace(made.solution, precision="tf32"))).like is None

@@ -7,7 +7,7 @@ import pytest
 from harness.model.build import CompiledBaseline
 from harness.model.evaluation import Evaluation
 from harness.model.timing import Timing, fastest_baseline
-from harness.reports.baselines import compiled_lines, over_fastest
+from harness.reports.baselines import compiled_lines
 from harness.reports.evaluation import show_report
 from harness.reports.numbers import format_flags
 from harness.store.entry import entry_of
@@ -79,8 +79,8 @@ def test_what_compiling_took_in_words(compiled: list[CompiledBaseline], said: st
 
 def test_an_entry_says_the_same_of_the_fastest_as_its_evaluation() -> None:
     for evaluation in (passed(timing=timing()), passed()):
-        assert over_fastest(entry_of(evaluation)) is None
-    row, whole = over_fastest(entry_of(against(TIED))), fastest_baseline(TIED)
+        assert entry_of(evaluation).fastest is None
+    row, whole = entry_of(against(TIED)).fastest, fastest_baseline(TIED)
     assert row is not None
     assert whole is not None
     assert (row.named, row.time_ns) == (whole.named, whole.time_ns) == ("compile = eager", 2_000_000)

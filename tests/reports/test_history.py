@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from harness.errors import UsageError
+from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
 from harness.reports.history import histories, history_json, history_report, save_history_plot, terminal_plot
 from harness.store.entry import Entry, entry_of
@@ -22,8 +23,8 @@ def entry(minute: int, low: float | None, high: float = 0.0, **changes: Any) -> 
     facts: dict[str, Any] = {"id": f"e{minute}", "started_at": f"2026-11-21T10:{minute:02}:00.000+00:00"}
     if low is None:
         return replace(entry_of(failed("tiled")), **facts, **changes)
-    speedups = {"speedup": (low + high) / 2, "speedup_low": low, "speedup_high": high}
-    return replace(entry_of(passed(timing=timing())), **facts, **speedups, **changes)
+    speedup = Interval((low + high) / 2, low, high, 0.95)
+    return replace(entry_of(passed(timing=timing())), **facts, speedup=speedup, **changes)
 
 
 def changes(*entries: Entry) -> list[float | None]:

@@ -11,6 +11,7 @@ import pytest
 from harness.model.build import CompiledBaseline
 from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.evaluation import Evaluation
+from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
 from harness.store.entry import config_hash, entry_of
 from harness.store.line import NoRecord, from_line, outline_from_line, to_line
@@ -31,6 +32,11 @@ MEASURED = passed(timing=measured())
 TIMED = passed(timing=timing(eager_ns=3_000_000, solution_ns=1_500_000), builds=(build(),), checks=(check(), check()))
 
 
+def bounds(interval: Interval | None) -> tuple[float, float, float]:
+    assert interval is not None
+    return interval.estimate, interval.low, interval.high
+
+
 def test_an_entry_says_what_an_evaluation_says() -> None:
     entry = entry_of(TIMED)
     assert (entry.id, entry.run, entry.problem, entry.solution) == (
@@ -42,7 +48,7 @@ def test_an_entry_says_what_an_evaluation_says() -> None:
     assert (entry.backend, entry.cases, entry.verdict) == ("cuda", ("full", "small"), Verdict.PASSED)
     assert (entry.key, entry.environment) == (TIMED.key, environment().fingerprint)
     assert (entry.baseline, entry.baseline_ns, entry.solution_ns) == ("eager", 3_000_000, 1_500_000)
-    assert (entry.speedup, entry.speedup_low, entry.speedup_high) == pytest.approx((2.0, 1.9940016, 2.0060164))
+    assert bounds(entry.speedup) == pytest.approx((2.0, 1.9940016, 2.0060164))
     assert entry.noise is None
 
 
@@ -54,15 +60,14 @@ AGAINST_TWO = passed(
 
 def test_of_several_baselines_the_fastest_is_kept_beside_the_first() -> None:
     entry = entry_of(AGAINST_TWO)
-    assert (entry.baseline, entry.speedup) == ("eager", pytest.approx(3.0))
-    assert (entry.fastest_baseline, entry.fastest_ties, entry.fastest_ns) == ("compile", None, 2_000_000)
-    fastest = (entry.fastest_speedup, entry.fastest_speedup_low, entry.fastest_speedup_high)
-    assert fastest == pytest.approx((2.0, 1.9939924, 2.0060257))
+    assert (entry.baseline, bounds(entry.speedup)[0]) == ("eager", pytest.approx(3.0))
+    assert entry.fastest is not None
+    assert (entry.fastest.baseline, entry.fastest.ties, entry.fastest.time_ns) == ("compile", (), 2_000_000)
+    assert bounds(entry.fastest.speedup) == pytest.approx((2.0, 1.9939924, 2.0060257))
 
 
 def test_one_baseline_alone_is_no_fastest_one() -> None:
-    entry = entry_of(TIMED)
-    assert (entry.fastest_baseline, entry.fastest_ties, entry.fastest_ns, entry.fastest_speedup) == (None,) * 4
+    assert entry_of(TIMED).fastest is None
 
 
 @pytest.mark.parametrize("evaluation", [failed(), passed(environment=sim_environment())])
@@ -102,8 +107,7 @@ def test_the_outline_of_a_timing_has_its_headline_alone() -> None:
 def test_an_entry_says_what_the_control_shows() -> None:
     entry = entry_of(MEASURED)
     assert (entry.metric, entry.speed) == ("gpu_cold", "faster")
-    assert (entry.control, entry.control_low, entry.control_high) == pytest.approx((1.0, 0.9970, 1.0030), abs=0.001)
-    assert entry.control_low != entry.control_high
+    assert bounds(entry.control) == pytest.approx((1.0, 0.9970, 1.0030), abs=0.001)
     assert (entry_of(TIMED).speed, entry_of(TIMED).control, entry_of(failed()).speed) == ("faster", None, None)
 
 

@@ -16,7 +16,7 @@ from harness.model.config import Config, TimingConfig
 from harness.model.evaluation import Evaluation, ProblemRef
 from harness.model.verdict import Verdict
 from harness.store import index_file, indexing
-from harness.store.entry import entry_of
+from harness.store.entry import columns_of, entry_of
 from harness.store.index import open_index
 from harness.store.journal import Journal
 from harness.store.line import to_line
@@ -52,7 +52,7 @@ def test_entries_come_oldest_first_and_whole(tmp_path: Path) -> None:
     late, early = at(2, failed()), at(1, timed())
     keep(tmp_path, late, early)
     with open_index(tmp_path) as index:
-        assert index.entries() == [entry_of(early), entry_of(late)]
+        assert list(map(columns_of, index.entries())) == [columns_of(entry_of(early)), columns_of(entry_of(late))]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
     for one in samples:
         by_problem[one.entry.problem].append(one.entry.verdict.passed)
     counts = [(len(each), sum(each)) for each in by_problem.values()]
-    speedups = [one.speedup for one in samples if one.rank is not None and one.speedup]
+    speedups = [one.entry.speedup for one in samples if one.rank is not None and one.entry.speedup]
     return AuthorTotal(
         author=one_line(shortened(author, _LONGEST_NAME)),
         level=level,

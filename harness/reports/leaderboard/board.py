@@ -10,9 +10,7 @@ from operator import attrgetter
 
 from harness.model.arms import Baseline, Metric
 from harness.model.ranking import leading_metric, rank_among
-from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
-from harness.reports.baselines import interval_of, speedup_of
 from harness.reports.leaderboard.rules import (
     PRECISION_CLASSES,
     BoardConditions,
@@ -45,15 +43,6 @@ class Standing:
     """The solution has been edited since; what is shown is its former source."""
     is_comparable: bool
     """True where it has the board's environment, config and valid version of the problem, and is meant to pass."""
-
-    @property
-    def speedup(self) -> Interval | None:
-        return speedup_of(self.entry)
-
-    @property
-    def control(self) -> Interval | None:
-        """The ratio of equal arms (A/A)."""
-        return interval_of(self.entry.control, self.entry.control_low, self.entry.control_high)
 
     @property
     def is_sample(self) -> bool:
@@ -205,7 +194,7 @@ def _ranked(standings: Iterable[Standing]) -> list[Standing]:
     """The standings in the board's order, with ranks: one more than the number of solutions of the class whose whole
     interval lies above the solution's own."""
     ordered = sorted(standings, key=_order)
-    intervals = [s.speedup if s.why_unranked is None else None for s in ordered]
+    intervals = [s.entry.speedup if s.why_unranked is None else None for s in ordered]
     lows: dict[PrecisionClass, list[float]] = {name: [] for name in PRECISION_CLASSES}
     for standing, interval in zip(ordered, intervals, strict=True):
         if interval:
@@ -224,7 +213,7 @@ def _order(standing: Standing) -> tuple[int, bool, bool, float, str]:
         PRECISION_CLASSES.index(standing.precision_class),
         standing.why_unranked is not None,
         not entry.verdict.passed,
-        -(entry.speedup or 0.0),
+        -entry.estimate,
         entry.solution,
     )
 

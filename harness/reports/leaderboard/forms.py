@@ -15,7 +15,7 @@ from harness.model.record import as_json
 from harness.model.statistics import Interval
 from harness.model.timing import OverBaseline
 from harness.reports import markdown
-from harness.reports.baselines import over_fastest, over_like, over_table
+from harness.reports.baselines import over_table
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, Words, number, table_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate, title_of
@@ -33,6 +33,7 @@ from harness.reports.pictures.speedups import bars
 from harness.reports.run import LIGHT, OWN
 from harness.reports.terminal import Report
 from harness.reports.untrusted import one_line
+from harness.store.entry import columns_of
 
 
 def leaderboard_table(board: Board) -> Report:
@@ -61,10 +62,10 @@ def save_leaderboard_plot(board: Board, path: Path) -> None:
     for problem in board.problems:
         ending = ", end to end" if problem.metric == "end_to_end" else ""
         for standing in problem.standings:
-            if standing.rank is not None and standing.speedup:
+            if standing.rank is not None and standing.entry.speedup:
                 name = f"{one_line(problem.name)}, {title_of(standing.precision_class)}{ending}"
                 label = f"{standing.rank}  {textwrap.shorten(one_line(standing.entry.solution), 24)}"
-                groups.setdefault(name, []).append((label, standing.speedup))
+                groups.setdefault(name, []).append((label, standing.entry.speedup))
     if not groups:
         raise UsageError("--plot: no solution is ranked, so there is nothing to draw")
     title = f"{one_line(board.environment.label)}, config {board.config.key}"
@@ -115,17 +116,17 @@ def _problem_json(problem: ProblemBoard) -> dict[str, Any]:
 
 
 def _standing_json(standing: Standing) -> dict[str, Any]:
-    entry = as_json(standing.entry)
+    entry = as_json(columns_of(standing.entry))
     return {
         "rank": standing.rank,
         "class": standing.precision_class,
         "why_unranked": standing.why_unranked,
         "evaluation": standing.entry.id,
         **{name: entry[name] for name in _OF_ENTRY},
-        "speedup": _interval_json(standing.speedup),
-        "control": _interval_json(standing.control),
-        "fastest_baseline": _over_json(over_fastest(standing.entry)),
-        "like_baseline": _over_json(over_like(standing.entry)),
+        "speedup": _interval_json(standing.entry.speedup),
+        "control": _interval_json(standing.entry.control),
+        "fastest_baseline": _over_json(standing.entry.fastest),
+        "like_baseline": _over_json(standing.entry.like),
         "share_of_light": standing.entry.share_of_light,
         "is_older_source": standing.is_older_source,
         "evaluations": standing.evaluations,
@@ -196,13 +197,12 @@ def _ranking(standings: Sequence[Standing], baseline: str) -> Iterator[Block]:
     yield table_of(map(RowView, standings), columns)
     if light:
         yield Line(light, "faint")
-    for title, head, over in (
-        ("over the fastest of several baselines:", "fastest baseline", over_fastest),
-        ("over the reference in the same precision:", "in its precision", over_like),
-    ):
-        if found := [(entry.solution, one) for entry in entries if (one := over(entry))]:
-            yield Line(title, "faint")
-            yield over_table(found, head)
+    if fastest := [(entry.solution, entry.fastest) for entry in entries if entry.fastest]:
+        yield Line("over the fastest of several baselines:", "faint")
+        yield over_table(fastest, "fastest baseline")
+    if like := [(entry.solution, entry.like) for entry in entries if entry.like]:
+        yield Line("over the reference in the same precision:", "faint")
+        yield over_table(like, "in its precision")
 
 
 def _name(row: RowView) -> Words:

@@ -66,7 +66,7 @@ def shown_in_full(board: Board) -> list[Standing]:
     if len(board.standings) <= _MOST_DETAILS:
         return list(board.standings)
     winners = [one for one in board.standings if one.rank == 1]
-    return sorted(winners, key=lambda one: -(one.entry.speedup or 0))[:_MOST_OF_A_LARGE_BOARD]
+    return sorted(winners, key=lambda one: -one.entry.estimate)[:_MOST_OF_A_LARGE_BOARD]
 
 
 def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], history: History) -> str:
@@ -262,7 +262,7 @@ def _cell_of(samples: Sequence[RowView] | None) -> AuthorCell | None:
     if not samples:
         return None
     right = sum(one.entry.verdict.passed for one in samples)
-    best = min(samples, key=lambda one: (one.standing.rank is None, -(one.entry.speedup or 0)))
+    best = min(samples, key=lambda one: (one.standing.rank is None, -one.entry.estimate))
     return best, f"{right} of {len(samples)} right"
 
 

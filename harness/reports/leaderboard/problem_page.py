@@ -12,7 +12,6 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from harness.model.evaluation import Work
-from harness.reports.baselines import speedup_of
 from harness.reports.leaderboard.board import ProblemBoard
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import RowView, problem_note
@@ -162,7 +161,7 @@ class ProblemView:
     def measurements(self) -> list[tuple[str, str, str, str]]:
         """Newest first: time, solution, speed-up, commit."""
         return [
-            (format_moment(one.started_at), one.solution, format_speedup(speedup_of(one)), one.commit or "—")
+            (format_moment(one.started_at), one.solution, format_speedup(one.speedup), one.commit or "—")
             for one in reversed(self.newest)
         ]
 
@@ -177,8 +176,7 @@ class ProblemView:
 
 
 def _measurement(entry: Entry) -> Measurement:
-    speedup = speedup_of(entry)
-    assert speedup is not None
+    assert entry.speedup is not None
     name = one_line(entry.solution)
-    about = f"{name}, {entry.started_at[:16]}: {format_speedup(speedup)}"
-    return Measurement(name, datetime.fromisoformat(entry.started_at), speedup, about)
+    about = f"{name}, {entry.started_at[:16]}: {format_speedup(entry.speedup)}"
+    return Measurement(name, datetime.fromisoformat(entry.started_at), entry.speedup, about)

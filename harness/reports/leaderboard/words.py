@@ -10,7 +10,6 @@ from harness.model.environment import of_several_gpus
 from harness.model.ranking import FastP, fast_p_of
 from harness.model.statistics import Interval, geometric_mean
 from harness.model.verdict import Verdict
-from harness.reports.baselines import over_like
 from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
@@ -58,7 +57,7 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
     per_problem = [(p, [s for s in p.standings if s.precision_class == name and s.is_sample]) for p in board.problems]
     tried = [samples for p, samples in per_problem if samples and not _is_left_out(p)]
     best = [samples[0] for samples in tried]  # standings come fastest first
-    speedups = [s.speedup for s in best if s.rank is not None and s.speedup]
+    speedups = [s.entry.speedup for s in best if s.rank is not None and s.entry.speedup]
     return ClassTotal(
         precision_class=name,
         problems=len(tried),
@@ -78,7 +77,8 @@ def _is_left_out(problem: ProblemBoard) -> bool:
 
 
 def _fast_p(samples: Sequence[Standing]) -> tuple[FastP, ...]:
-    return fast_p_of([s.speedup for s in samples if s.rank is not None and s.speedup], len(samples))
+    speedups = [s.entry.speedup for s in samples if s.rank is not None and s.entry.speedup]
+    return fast_p_of(speedups, len(samples))
 
 
 _LIGHT = (
@@ -118,7 +118,7 @@ class RowView:
     @property
     def speedup(self) -> Interval | None:
         """The headline; None for what can't be compared."""
-        return self.standing.speedup if self.standing.is_comparable else None
+        return self.entry.speedup if self.standing.is_comparable else None
 
     @property
     def rank(self) -> str:
@@ -143,7 +143,7 @@ class RowView:
     @property
     def like(self) -> str:
         """'1.19× over eager-float32': beside the reference in the solution's own precision, where that was measured."""
-        over = over_like(self.entry)
+        over = self.entry.like
         return f"{format_speedup(over.speedup).partition(' ')[0]} over {over.baseline}" if over and over.speedup else ""
 
     @property

@@ -29,7 +29,7 @@ def test_winners_alone_are_shown_in_full() -> None:
     shown = shown_in_full(BOARD)
     assert 20 <= len(shown) <= 40
     assert {one.rank for one in shown} == {1}
-    speedups = [one.entry.speedup or 0 for one in shown]
+    speedups = [one.entry.estimate for one in shown]
     assert speedups == sorted(speedups, reverse=True)
     small = board(*many(problems=2))
     assert shown_in_full(small) == list(small.standings)
