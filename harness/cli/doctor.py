@@ -53,8 +53,8 @@ def _show_ceilings(again: bool, json: bool) -> None:
     from harness.tools import find_ceilings
 
     with Console(stderr=True).status("importing torch") as status:
-        found = find_ceilings(again, status.update)
+        ceilings, was_cached, path = find_ceilings(again, status.update)
     if json:
-        print_json(ceilings_json(found.ceilings, found.was_cached, str(found.path)), indent=2)
+        print_json(ceilings_json(ceilings, was_cached, str(path)), indent=2)
     else:
-        print_report(ceilings_table(found.ceilings, found.was_cached))
+        print_report(ceilings_table(ceilings, was_cached))

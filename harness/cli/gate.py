@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,7 +32,6 @@ from harness.errors import JournalError, UsageError
 
 if TYPE_CHECKING:
     from harness.cli.progress import Progress
-    from harness.gate import Opener
     from harness.model.config import Config, ConfinementLevel
     from harness.model.environment import Environment
     from harness.model.evaluation import Evaluation
@@ -171,13 +171,14 @@ def gate(
     )
     workspace = find_workspace(Path.cwd())
     kept = results or workspace.results
-    opener = _opener(backend, workspace.root, kept, seed, sanitize, require_confinement, quiet)
+    opener = partial(_opened, backend, workspace.root, kept, seed, sanitize, require_confinement, quiet)
     report = decide(workspace, request, opener)
     outputs.deliver(report, token)
     raise typer.Exit(exit_codes.of_gate(report))
 
 
-def _opener(
+@contextmanager
+def _opened(
     backend: Literal["auto", "cuda", "sim"],
     root: Path,
     results: Path,
@@ -185,24 +186,20 @@ def _opener(
     sanitize: bool | None,
     least: ConfinementLevel | None,
     quiet: bool,
-) -> Opener:
+    config: Config,
+) -> Iterator[_InSession]:
     """Open a session on this machine, with progress on stderr."""
+    end_politely(then_at_once=True)
+    from harness.cli.progress import Progress
+    from harness.run.session import environment_of, open_session  # torch comes in here
 
-    @contextmanager
-    def opened(config: Config) -> Iterator[_InSession]:
-        end_politely(then_at_once=True)
-        from harness.cli.progress import Progress
-        from harness.run.session import environment_of, open_session  # torch comes in here
-
-        if sanitize is None and backend != "cuda":
-            here = config.sanitized(environment_of(backend, root).backend == "sim")
-        else:
-            here = replace(config, correctness=replace(config.correctness, sanitize=bool(sanitize)))
-        here = here.confined(least)
-        with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
-            yield _InSession(session, progress)
-
-    return opened
+    if sanitize is None and backend != "cuda":
+        here = config.sanitized(environment_of(backend, root).backend == "sim")
+    else:
+        here = replace(config, correctness=replace(config.correctness, sanitize=bool(sanitize)))
+    here = here.confined(least)
+    with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
+        yield _InSession(session, progress)
 
 
 class _InSession:

@@ -11,7 +11,6 @@ from harness.face import lazy
 
 if TYPE_CHECKING:
     from harness.gate.decision import GateRequest as GateRequest
-    from harness.gate.decision import Opener as Opener
     from harness.gate.decision import decide as decide
     from harness.gate.policy import Policy as Policy
     from harness.gate.policy import load_policy as load_policy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.devices import Choice, choose_backend, driver_version
@@ -20,17 +19,9 @@ from harness.workspace.problem import Problem
 from harness.workspace.workspace import select_cases
 
 
-@dataclass(frozen=True)
-class FoundCeilings:
-    """`was_cached`: an earlier run measured them. `path`: where they are kept."""
-
-    ceilings: Ceilings
-    was_cached: bool
-    path: Path
-
-
-def find_ceilings(again: bool, notify: Callable[[str], None]) -> FoundCeilings:
-    """Read the ceilings of the GPU, or measure them; `again`: measure, whatever is known.
+def find_ceilings(again: bool, notify: Callable[[str], None]) -> tuple[Ceilings, bool, Path]:
+    """Read the ceilings of the GPU, or measure them; `again`: measure, whatever is known. They come with whether an
+    earlier run measured them, and where they are kept.
 
     Raises: MachineError without a GPU, a driver, or memory to measure in.
     """
@@ -44,11 +35,11 @@ def find_ceilings(again: bool, notify: Callable[[str], None]) -> FoundCeilings:
     cache = cache_folder()
     path = ceilings_path(cache, driver)
     if not again and (known := known_ceilings(cache, driver)):
-        return FoundCeilings(known, True, path)
+        return known, True, path
     with alone_on_gpu(notify):
         notify("measuring the GPU's ceilings")
         try:
-            return FoundCeilings(renew_ceilings(cache, driver), False, path)
+            return renew_ceilings(cache, driver), False, path
         except torch.OutOfMemoryError:
             raise MachineError(
                 "the GPU has too little free memory to measure its ceilings: they take 2 GiB; see 'nvidia-smi'"

@@ -34,8 +34,22 @@ _ALWAYS_CONFINED = "clean environment, own folder, own descriptors"
 
 def examine() -> list[MachineFinding]:
     """Every finding, cheapest first; none raises."""
-    findings = [_torch(), _host_compiler(), _nvcc(), _nvcc_beside(), _ninja()]
-    findings += [_gpu(), _driver(), _nvml(), _memory(), _disk()]
+    from harness.devices import driver_version, host_compiler_version, nvcc_version
+
+    compiler, nvcc, driver = host_compiler_version(), nvcc_version(), driver_version()
+    no_nvcc = "not found: extensions can't be built for a GPU"
+    findings = [
+        _torch(),
+        _version("host compiler", compiler, "missing", "no C++ compiler", "install g++ 11 or newer, or set CXX"),
+        _version("nvcc", nvcc, "warning", no_nvcc, "install the CUDA toolkit"),
+        _nvcc_beside(),
+        _ninja(),
+        _gpu(),
+        _version("driver", driver, "warning", "nvidia-smi doesn't answer", "install NVIDIA's driver to use a GPU"),
+        _nvml(),
+        _memory(),
+        _disk(),
+    ]
     findings += _clocks()
     findings += _protections()
     findings.append(_backend("backend cuda", _try_cuda))
@@ -49,21 +63,6 @@ def _torch() -> MachineFinding:
 
     kind = f"CUDA {torch.version.cuda} build" if torch.version.cuda else "CPU build"
     return MachineFinding("torch", "good", f"{torch.__version__} ({kind})")
-
-
-def _host_compiler() -> MachineFinding:
-    from harness.devices import host_compiler_version
-
-    return _version(
-        "host compiler", host_compiler_version(), "missing", "no C++ compiler", "install g++ 11 or newer, or set CXX"
-    )
-
-
-def _nvcc() -> MachineFinding:
-    from harness.devices import nvcc_version
-
-    lacking = "not found: extensions can't be built for a GPU"
-    return _version("nvcc", nvcc_version(), "warning", lacking, "install the CUDA toolkit")
 
 
 def _nvcc_beside() -> MachineFinding:
@@ -112,13 +111,6 @@ def _gpu() -> MachineFinding:
     properties = torch.cuda.get_device_properties(0)
     memory = f"{properties.total_memory / 2**30:.0f} GiB, sm_{properties.major}{properties.minor}"
     return MachineFinding("GPU", "good", f"{torch.cuda.device_count()} × {properties.name} ({memory})")
-
-
-def _driver() -> MachineFinding:
-    from harness.devices import driver_version
-
-    remedy = "install NVIDIA's driver to use a GPU"
-    return _version("driver", driver_version(), "warning", "nvidia-smi doesn't answer", remedy)
 
 
 def _version(

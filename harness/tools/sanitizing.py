@@ -92,20 +92,20 @@ def judged(
 
     def finding(one: AlikeReports) -> SanitizerFinding:
         (name,) = demangled([one.kernel]) if one.kernel else (None,)
-        place = locate(one.source, sources, folder) if one.source else None
+        source, text = locate(one.source, sources, folder) if one.source else (None, None)
         return SanitizerFinding(
             tool=tool,
             kind=one.kind,
             kernel=name,
             is_own=target.solution is not None and _is_own(one, name, origins, libraries),
             count=one.count,
-            source=place.label if place else None,
-            text=place.text if place else None,
+            source=source,
+            text=text,
             block=one.block,
             thread=one.thread,
             address=one.address,
             nbytes=one.nbytes,
-            details=tuple(_LINE.sub(lambda m: locate(m[1], sources, folder).label, line) for line in one.details),
+            details=tuple(_LINE.sub(lambda m: locate(m[1], sources, folder)[0], line) for line in one.details),
         )
 
     return tuple(finding(one) for one in reported)

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.tools.arm_task import InlineSource
 
 _OF_TORCH = "cuda.cu"
 """The name that load_inline() gives it."""
-
-
-@dataclass(frozen=True)
-class LineText:
-    """'solution.py:31' and that line's text, which is None where it isn't at hand."""
-
-    label: str
-    text: str | None
 
 
 def write_sources(sources: Sequence[InlineSource], folder: Path) -> Path:
@@ -30,8 +21,9 @@ def write_sources(sources: Sequence[InlineSource], folder: Path) -> Path:
     return folder
 
 
-def locate(place: str, sources: Sequence[InlineSource], solution: Path | None) -> LineText:
-    """The line that the author wrote, for one that a tool names ('/any/where/cuda.cu:12'). `solution` is its folder.
+def locate(place: str, sources: Sequence[InlineSource], solution: Path | None) -> tuple[str, str | None]:
+    """The line that the author wrote, for one that a tool names ('/any/where/cuda.cu:12'): 'solution.py:31', and its
+    text, which is None where it isn't at hand. `solution` is its folder.
 
     Where several extensions have such a file nobody can tell which one is meant.
     """
@@ -39,14 +31,12 @@ def locate(place: str, sources: Sequence[InlineSource], solution: Path | None) -
     name, line = Path(path).name, int(digits)
     if name == _OF_TORCH and len(sources) == 1:
         (source,) = sources
-        return _inside(source, line - source.lines_before, solution) or LineText(f"{name}:{line}", None)
+        return _inside(source, line - source.lines_before, solution) or (f"{name}:{line}", None)
     file = solution / name if solution else None
-    return LineText(
-        f"{name}:{line}", _line(file.read_text(errors="replace"), line) if file and file.is_file() else None
-    )
+    return f"{name}:{line}", _line(file.read_text(errors="replace"), line) if file and file.is_file() else None
 
 
-def _inside(source: InlineSource, line: int, solution: Path | None) -> LineText | None:
+def _inside(source: InlineSource, line: int, solution: Path | None) -> tuple[str, str] | None:
     """The line of solution.py where the text stands there as it is, else of the text."""
     text = _line(source.text, line)
     if text is None:
@@ -55,8 +45,8 @@ def _inside(source: InlineSource, line: int, solution: Path | None) -> LineText 
     whole = file.read_text(encoding="utf-8", errors="replace") if file and file.is_file() else ""
     start = whole.find(source.text) if source.text.strip() else -1
     if start < 0:
-        return LineText(f"cuda_sources:{line}", text)
-    return LineText(f"solution.py:{whole.count(chr(10), 0, start) + line}", text)
+        return f"cuda_sources:{line}", text
+    return f"solution.py:{whole.count(chr(10), 0, start) + line}", text
 
 
 def _line(text: str, line: int) -> str | None:

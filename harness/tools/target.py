@@ -19,7 +19,6 @@ from harness.workspace.workspace import Workspace, select_cases
 
 _SMALL = "small"
 _PACKAGES = {"ncu": "Nsight Compute (package nsight-compute)", "compute-sanitizer": "the CUDA toolkit's sanitizer"}
-_USED_BY = {"ncu": "harness profile", "compute-sanitizer": "harness sanitize"}
 _USUAL = ("/usr/local/cuda",)
 _OWN_FOLDERS = Path("/opt/nvidia/nsight-compute")
 """A place with a folder for each version of Nsight Compute."""
@@ -136,7 +135,7 @@ def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
 
 def examine_tools() -> list[MachineFinding]:
     """Findings on whether they are there, for `harness doctor`."""
-    return [_examine(name, command) for name, command in _USED_BY.items()]
+    return [_examine("ncu", "harness profile"), _examine("compute-sanitizer", "harness sanitize")]
 
 
 def refusal(said: str) -> str | None:
