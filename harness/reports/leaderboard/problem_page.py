@@ -30,7 +30,7 @@ _MOST_MEASUREMENTS = 200
 
 
 class ArmRate(NamedTuple):
-    """How long an arm takes for the work that a call can't do without; the baseline has no `anchor`."""
+    """The time that an arm takes for the work that a call can't do without; the baseline has no `anchor`."""
 
     name: str
     anchor: str
