@@ -39,7 +39,7 @@ MakesReport = Callable[[Sequence[Evaluation], frozenset[str]], "RenderableType"]
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a command is to evaluate, and how."""
+    """The tasks that a command is to evaluate, and how."""
 
     workspace: Workspace
     tasks: Sequence[Task]

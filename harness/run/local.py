@@ -290,7 +290,7 @@ def run_tasks(
 
 
 def said(opinions: Opinions | Future[Opinions]) -> Opinions:
-    """What nvcc says, which is waited for. Raises: Interrupted."""
+    """Wait for what nvcc says. Raises: Interrupted."""
     return opinions.result() if isinstance(opinions, Future) else opinions
 
 
