@@ -37,8 +37,8 @@ from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRe
 from harness.model.verdict import Verdict  # noqa: E402
 from harness.referee.job import Job  # noqa: E402
 from harness.run.dispatch import dispatch  # noqa: E402
-from harness.run.place import Answer, Office, Ticket  # noqa: E402
-from harness.run.ray_cluster import RayPlace, Wish  # noqa: E402
+from harness.run.executor import Answer, Office, Ticket  # noqa: E402
+from harness.run.ray_cluster import RayExecutor, Wish  # noqa: E402
 from harness.store.journal import Journal, journal_files  # noqa: E402
 
 RESULTS = ROOT / "results/scale.json"
@@ -200,16 +200,16 @@ def measure(row: Row) -> dict[str, Any]:
             cluster.ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
         problem = cluster.ray.put({"problem.py": b"class Model: ..."})
         wish = Wish("lane", True, 1, {"num_gpus": 1, "num_cpus": LANE_CPUS})
-        places = [
-            RayPlace(cluster.ray, ScriptedNode, environment, wish, lambda ticket: problem, lambda described: True)
+        executors = [
+            RayExecutor(cluster.ray, ScriptedNode, environment, wish, lambda ticket: problem, lambda described: True)
             for _ in range(row.lanes)
         ]
-        for place in places:
-            place.opened().result()
+        for executor in executors:
+            executor.opened().result()
         office, stop = JournalOffice(Journal(Path(results), "scale"), environment), threading.Event()
         cpu, began, memory, seen = time.process_time(), time.monotonic(), [], Counter[str]()
-        with killing(row, cluster, places) as kills:
-            for number, evaluation in enumerate(dispatch(tickets(row.jobs), places, office, stop)):
+        with killing(row, cluster, executors) as kills:
+            for number, evaluation in enumerate(dispatch(tickets(row.jobs), executors, office, stop)):
                 seen[evaluation.solution.name] += 1
                 kills.done = number + 1
                 if number % max(1, row.jobs // 20) == 0:
@@ -273,7 +273,7 @@ class Kills:
 
 
 @contextlib.contextmanager
-def killing(row: Row, cluster: Cluster, places: Sequence[RayPlace]) -> Iterator[Kills]:
+def killing(row: Row, cluster: Cluster, executors: Sequence[RayExecutor]) -> Iterator[Kills]:
     """Kill an actor, or every fourth time a machine, whenever so many jobs are done that the kills are spread evenly
     over the run, in a thread."""
     kills, has_ended, chance = Kills(), threading.Event(), random.Random(7)
@@ -290,7 +290,7 @@ def killing(row: Row, cluster: Cluster, places: Sequence[RayPlace]) -> Iterator[
                     return
                 bring_back()
             else:
-                chance.choice(places).end()
+                chance.choice(executors).end()
                 kills.actors += 1
 
     thread = threading.Thread(target=kill)

@@ -1,8 +1,8 @@
-"""Jobs to places: builders that compile, lanes that judge; those of a cluster may die at any time.
+"""Jobs to executors: builders that compile, lanes that judge; those of a cluster may die at any time.
 
-One thread hands out and takes in, so that a job costs the same with one place or with thousands. A verdict that arrives
-is final. A job whose place dies goes to another one, and its record says so. Nothing here knows a cluster's software,
-or what is built and judged; tests give it places of their own.
+One thread hands out and takes in, so that a job costs the same with one executor or with thousands. A verdict that
+arrives is final. A job whose executor dies goes to another one, and its record says so. Nothing here knows a cluster's
+software, or what is built and judged; tests give it executors of their own.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 from harness.errors import Interrupted, MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.run.place import Answer, Office, Place, Ticket, UnfitPlace
+from harness.run.executor import Answer, Executor, Office, Ticket, UnfitExecutor
 
 MOST_ATTEMPTS = 3
 """The most attempts at a job, all but the last of them ended by their machine, or with a harness_error."""
 _MOST_FAILURES = 3
-"""The most failures of a place in a row, opening included, before it is given up."""
+"""The most failures of an executor in a row, opening included, before it is given up."""
 _AHEAD = 16
 _POLL_S = 0.2
 _BUILDERS_PATIENCE_S = 60.0
@@ -37,7 +37,7 @@ _PATIENCE_S = 600.0
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a run. `ahead`: tickets whose evaluations nobody has read, at most; None: by the places' slots.
+    """The bounds of a run. `ahead`: tickets whose evaluations nobody has read, at most; None: by the executors' slots.
     `waiting`: those of them that aren't begun. `alternates`: never build and judge at the same time, but as many as may
     be `ahead` in turn. `attempts`: at a job that its machine ended. `patience_s`: without a lane; None: none is lost.
     """
@@ -51,7 +51,7 @@ class Bounds:
 
 def dispatch(
     tickets: Iterable[Ticket],
-    places: Sequence[Place],
+    executors: Sequence[Executor],
     office: Office,
     stop: threading.Event,
     bounds: Bounds = Bounds(),
@@ -59,11 +59,11 @@ def dispatch(
     """Yield evaluations in the order in which they come, all that there are before an error is raised.
 
     `tickets` is read some way ahead, in a thread of its own: it may be slow, and may wait for results that were handed
-    on. However it ends early, `stop` is set; what was found by then is kept. The places stay open.
+    on. However it ends early, `stop` is set; what was found by then is kept. The executors stay open.
 
     Raises: MachineError where no lane is left; what `tickets` or `office` raise; Interrupted once `stop` is set.
     """
-    run = _Dispatch(places, office, stop, bounds)
+    run = _Dispatch(executors, office, stop, bounds)
     feeder = threading.Thread(target=run.feed, args=(tickets,), daemon=True)
     threads = [threading.Thread(target=run.serve), threading.Thread(target=run.keep)]
     try:
@@ -88,11 +88,11 @@ class _End:
 
 
 @dataclass
-class _Seat:
-    """A place as the dispatcher sees it. `life` counts how often it was lost: what else fails of an earlier life is
+class _Tracked:
+    """An executor as the dispatcher sees it. `life` counts how often it was lost: what else fails of an earlier life is
     known already."""
 
-    place: Place
+    executor: Executor
     free: int = 0
     is_queued: bool = False
     is_open: bool = False
@@ -103,20 +103,20 @@ class _Seat:
 class _Dispatch:
     """The state of a run; what begins with `_` is done by the thread that serves."""
 
-    def __init__(self, places: Sequence[Place], office: Office, stop: threading.Event, bounds: Bounds) -> None:
-        self._seats = [_Seat(place) for place in places]
+    def __init__(self, executors: Sequence[Executor], office: Office, stop: threading.Event, bounds: Bounds) -> None:
+        self._all = [_Tracked(executor) for executor in executors]
         self._office = office
         self._stop = stop
         self._bounds = bounds
-        self._ahead = bounds.ahead or max(_AHEAD, 2 * sum(place.slots for place in places))
+        self._ahead = bounds.ahead or max(_AHEAD, 2 * sum(executor.slots for executor in executors))
         self._asks = threading.Semaphore(0)
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._found: queue.SimpleQueue[Evaluation | _End] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Sequence[Evaluation] | _End] = queue.SimpleQueue()
         self._waiting: deque[Ticket] = deque()
         self._ready: deque[Ticket] = deque()
-        self._idle: dict[bool, deque[_Seat]] = {True: deque(), False: deque()}
-        self._left = {is_lane: sum(one.is_lane is is_lane for one in places) for is_lane in (True, False)}
+        self._idle: dict[bool, deque[_Tracked]] = {True: deque(), False: deque()}
+        self._left = {is_lane: sum(one.is_lane is is_lane for one in executors) for is_lane in (True, False)}
         """Lanes, and builders, that aren't given up."""
         self._open = {True: 0, False: 0}
         self._seen_at = dict.fromkeys((True, False), time.monotonic())
@@ -157,8 +157,8 @@ class _Dispatch:
     def serve(self) -> None:
         """Hand out and take in until all is done, in a thread of its own."""
         try:
-            for seat in self._seats:
-                self._await(seat)
+            for tracked in self._all:
+                self._await(tracked)
             self._ask()
             while not (self._has_left or self._is_done()):
                 self._take_in()
@@ -231,11 +231,11 @@ class _Dispatch:
             self._begin(builder, self._waiting.popleft())
         passed_over = []
         while may_judge and (self._waiting or self._ready) and (lane := self._next(is_lane=True)):
-            if self._waiting and (lane.place.builds or not self._left[False] or self._lacks_builders()):
+            if self._waiting and (lane.executor.builds or not self._left[False] or self._lacks_builders()):
                 self._begin(lane, self._waiting.popleft())
             elif self._ready:
                 ticket = self._ready.popleft()
-                self._begin(lane, replace(ticket, built=None) if lane.place.builds else ticket)
+                self._begin(lane, replace(ticket, built=None) if lane.executor.builds else ticket)
             else:  # builders are at it
                 passed_over.append(lane)
         for lane in passed_over:
@@ -248,33 +248,33 @@ class _Dispatch:
         else:
             self._is_judging_phase = bool(self._ready) and not (self._waiting or self._busy[False])
 
-    def _next(self, is_lane: bool) -> _Seat | None:
-        """Take the place that has been idle for longest."""
+    def _next(self, is_lane: bool) -> _Tracked | None:
+        """Take the executor that has been idle for longest."""
         while self._idle[is_lane]:
-            seat = self._idle[is_lane].popleft()
-            seat.is_queued = False
-            if seat.free:
-                return seat
+            tracked = self._idle[is_lane].popleft()
+            tracked.is_queued = False
+            if tracked.free:
+                return tracked
         return None
 
-    def _queue(self, seat: _Seat) -> None:
-        if seat.free and not seat.is_queued:
-            seat.is_queued = True
-            self._idle[seat.place.is_lane].append(seat)
+    def _queue(self, tracked: _Tracked) -> None:
+        if tracked.free and not tracked.is_queued:
+            tracked.is_queued = True
+            self._idle[tracked.executor.is_lane].append(tracked)
 
-    def _begin(self, seat: _Seat, ticket: Ticket) -> None:
-        seat.free -= 1
-        self._queue(seat)
-        self._busy[seat.place.is_lane] += 1
-        self._office.observe(ticket.job, f"{'judging' if seat.place.is_lane else 'building'} on {seat.place.name}")
-        life = seat.life
-        seat.place.begin(ticket).add_done_callback(
-            lambda done: self._events.put(partial(self._ended, seat, life, ticket, done))
+    def _begin(self, tracked: _Tracked, ticket: Ticket) -> None:
+        tracked.free -= 1
+        self._queue(tracked)
+        self._busy[tracked.executor.is_lane] += 1
+        executor, life = tracked.executor, tracked.life
+        self._office.observe(ticket.job, f"{'judging' if executor.is_lane else 'building'} on {executor.name}")
+        executor.begin(ticket).add_done_callback(
+            lambda done: self._events.put(partial(self._ended, tracked, life, ticket, done))
         )
 
-    def _ended(self, seat: _Seat, life: int, ticket: Ticket, done: Future[Answer]) -> None:
+    def _ended(self, tracked: _Tracked, life: int, ticket: Ticket, done: Future[Answer]) -> None:
         """Hear the one answer to a ticket that was begun: a verdict, or the ticket goes on."""
-        self._busy[seat.place.is_lane] -= 1
+        self._busy[tracked.executor.is_lane] -= 1
         error = done.exception()
         answer = Answer(trouble=_words(error)) if error else done.result()
         if answer.evaluation is not None and not self._may_try_again(answer.evaluation, ticket):
@@ -282,7 +282,7 @@ class _Dispatch:
         elif answer.fatal is not None:
             raise answer.fatal
         elif answer.evaluation is not None or (answer.trouble is not None and not answer.outages):
-            self._try_again(ticket, f"{seat.place.name}: {answer.trouble or _reason(answer.evaluation)}")
+            self._try_again(ticket, f"{tracked.executor.name}: {answer.trouble or _reason(answer.evaluation)}")
         elif answer.built is not None:
             self._office.observe(ticket.job, "built")
             self._ready.append(replace(ticket, built=answer.built, simulated=answer.simulated))
@@ -293,15 +293,15 @@ class _Dispatch:
             self._waiting.appendleft(again)
         if answer.fatal is not None:
             raise answer.fatal
-        if answer.trouble is not None and not answer.spares_place:
-            self._fail(seat, life, answer.trouble)
-        elif life == seat.life:
-            seat.failures = 0
-            seat.free += 1
-            self._queue(seat)
+        if answer.trouble is not None and not answer.spares_executor:
+            self._fail(tracked, life, answer.trouble)
+        elif life == tracked.life:
+            tracked.failures = 0
+            tracked.free += 1
+            self._queue(tracked)
 
     def _try_again(self, ticket: Ticket, why: str) -> None:
-        """Have another place try it, from its build on, which the builders' cache has; or give it up."""
+        """Have another executor try it, from its build on, which the builders' cache has; or give it up."""
         ticket = replace(ticket, lost=(*ticket.lost, why), built=None)
         if len(ticket.lost) < self._bounds.attempts:
             self._waiting.appendleft(ticket)
@@ -313,38 +313,38 @@ class _Dispatch:
         """Say whether the record tells of no solution's fault and no problem's, and another machine may do better."""
         return len(ticket.lost) + 1 < self._bounds.attempts and evaluation.verdict is Verdict.HARNESS_ERROR
 
-    def _fail(self, seat: _Seat, life: int, why: str, is_unfit: bool = False) -> None:
-        """Ask for another place like the one that is lost, unless it fails again and again."""
-        if life != seat.life:
+    def _fail(self, tracked: _Tracked, life: int, why: str, is_unfit: bool = False) -> None:
+        """Ask for another executor like the one that is lost, unless it fails again and again."""
+        if life != tracked.life:
             return
-        self._open[seat.place.is_lane] -= seat.is_open
-        self._trouble = f"{seat.place.name}: {why}"
-        seat.life += 1
-        seat.failures += 1
-        seat.free, seat.is_open = 0, False
-        if is_unfit or seat.failures > _MOST_FAILURES:
-            self._left[seat.place.is_lane] -= 1
+        self._open[tracked.executor.is_lane] -= tracked.is_open
+        self._trouble = f"{tracked.executor.name}: {why}"
+        tracked.life += 1
+        tracked.failures += 1
+        tracked.free, tracked.is_open = 0, False
+        if is_unfit or tracked.failures > _MOST_FAILURES:
+            self._left[tracked.executor.is_lane] -= 1
             self._office.say(f"given up: {self._trouble}")
-            seat.place.end()
+            tracked.executor.end()
             return
         self._office.say(f"lost: {self._trouble}")
-        seat.place.reopen()
-        self._await(seat)
+        tracked.executor.reopen()
+        self._await(tracked)
 
-    def _await(self, seat: _Seat) -> None:
-        life = seat.life
-        seat.place.opened().add_done_callback(lambda done: self._events.put(partial(self._opened, seat, life, done)))
+    def _await(self, tracked: _Tracked) -> None:
+        opened, life = tracked.executor.opened(), tracked.life
+        opened.add_done_callback(lambda done: self._events.put(partial(self._opened, tracked, life, done)))
 
-    def _opened(self, seat: _Seat, life: int, done: Future[Any]) -> None:
+    def _opened(self, tracked: _Tracked, life: int, done: Future[Any]) -> None:
         error = done.exception()
         if isinstance(error, UsageError):
             raise error
         if error is not None:
-            self._fail(seat, life, _words(error), isinstance(error, UnfitPlace))
+            self._fail(tracked, life, _words(error), isinstance(error, UnfitExecutor))
             return
-        self._open[seat.place.is_lane] += 1
-        seat.free, seat.is_open = seat.place.slots, True
-        self._queue(seat)
+        self._open[tracked.executor.is_lane] += 1
+        tracked.free, tracked.is_open = tracked.executor.slots, True
+        self._queue(tracked)
 
     def _require_lanes(self) -> None:
         """Raises: MachineError where nothing can be judged, and nobody can be expected to come."""

@@ -28,8 +28,8 @@ from harness.referee.outage import Outage
 from harness.run.building import build_job
 from harness.run.cascade import Cascade, Simulated, with_simulated
 from harness.run.cores import Cores, keep_thread_to
+from harness.run.executor import Answer, Ticket
 from harness.run.lane import Assignment, Lane
-from harness.run.place import Answer, Ticket
 from harness.run.threads import Shape, Threads, run_threads
 from harness.sandbox.process import TextsNotBuilt
 from harness.store.journal import Journal
@@ -49,7 +49,7 @@ _AHEAD = 16
 
 @dataclass(frozen=True)
 class Lanes:
-    """The places of a run's evaluations: its lanes by name, the workers that build, and how the cores are divided
+    """The executors of a run's evaluations: its lanes by name, the workers that build, and how the cores are divided
     (None: shared)."""
 
     by_name: Mapping[str, Lane]
@@ -281,11 +281,11 @@ def run_tasks(
         stack.callback(evaluating.close)
         for lane in lanes.by_name.values():
             stack.callback(lane.close)
-        places = [Threads(False, shape.builders, evaluating.enter_preparer, evaluating.build)]
+        executors = [Threads(False, shape.builders, evaluating.enter_preparer, evaluating.build)]
         for number in range(shape.lanes):
             enter, judge = partial(evaluating.enter_lane, number), partial(evaluating.judge, lane=number)
-            places.append(Threads(True, 1, enter, judge))
-        results = run_threads(evaluating.tickets(tasks), places, shape, lanes.builders.stop)
+            executors.append(Threads(True, 1, enter, judge))
+        results = run_threads(evaluating.tickets(tasks), executors, shape, lanes.builders.stop)
         yield from stack.enter_context(contextlib.closing(results))
 
 

@@ -1,4 +1,4 @@
-"""A place of a cluster on its node: the referee of one device, or a builder, in a process that the cluster starts.
+"""An executor of a cluster on its node: the referee of one device, or a builder, in a process that the cluster starts.
 
 It is given jobs with their files, and unpacks them into a folder of its own. Solutions run in its sandboxed workers
 alone, as they do on one machine. What it is sent comes from our own process, so it may be pickled.
@@ -30,8 +30,8 @@ from harness.referee.job import Job
 from harness.referee.unchanged import remember_harness
 from harness.run.cache import cache_folder
 from harness.run.cores import Cores
+from harness.run.executor import Answer, Ticket
 from harness.run.local import Built, Evaluating, Lanes, said
-from harness.run.place import Answer, Ticket
 from harness.run.session import open_session
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.start import surroundings_of
@@ -43,7 +43,7 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """The settings of a place. `commit` is the workspace's. A builder has the lanes' `environment`, and their `gpu`
+    """The settings of an executor. `commit` is the workspace's. A builder has the lanes' `environment`, and their `gpu`
     where there is one. `builds_beside`: builders may be at work on a lane's machine."""
 
     backend: Literal["cuda", "sim"]
@@ -55,9 +55,9 @@ class NodeSettings:
 
 
 @dataclass(frozen=True)
-class PlaceFacts:
-    """The facts of a place that is open; `trouble` or `usage` say why it isn't. Who has the same `compilers` may have
-    what others build."""
+class ExecutorFacts:
+    """The facts of an executor that is open; `trouble` or `usage` say why it isn't. Who has the same `compilers` may
+    have what others build."""
 
     name: str
     environment: Environment | None = None
@@ -68,15 +68,15 @@ class PlaceFacts:
 
 
 class Node:
-    """One place. Its methods are called by the cluster, `stop` while others run."""
+    """One executor. Its methods are called by the cluster, `stop` while others run."""
 
     def __init__(self, settings: NodeSettings) -> None:
         self._settings = settings
         self._folder = make_folder()  # which the next run removes, should this process be killed
         self._steps: Evaluating | None = None
 
-    def describe(self) -> PlaceFacts:
-        """Open the place, and describe it."""
+    def describe(self) -> ExecutorFacts:
+        """Open the executor, and describe it."""
         os.environ.pop("OMP_NUM_THREADS", None)  # the cluster's choice; workers are to have torch's own, as elsewhere
         _take_usual_priority()
         remember_harness()
@@ -84,11 +84,11 @@ class Node:
             lanes = self._open_lane() if self._settings.environment is None else self._open_builder()
             compilers = compilers_of(lanes.builders)
         except UsageError as error:
-            return PlaceFacts(self.name(), usage=str(error))
+            return ExecutorFacts(self.name(), usage=str(error))
         except (HarnessError, Interrupted) as error:
-            return PlaceFacts(self.name(), trouble=_words(error))
+            return ExecutorFacts(self.name(), trouble=_words(error))
         self._steps = Evaluating(lanes, "", self._settings.config, 0, lambda job, what: None, journal=None)
-        return PlaceFacts(self.name(), lanes.environment, compilers, lanes.builders.host.seen_gpu())
+        return ExecutorFacts(self.name(), lanes.environment, compilers, lanes.builders.host.seen_gpu())
 
     def build(self, ticket: Ticket, problem_files: Files) -> tuple[Answer, Parcel]:
         """Build. What fails to is a verdict at once; else the parcel is for the lane."""
@@ -137,7 +137,7 @@ class Node:
         remove_folder(self._folder)
 
     def name(self) -> str:
-        """Return what people call the place."""
+        """Return what people call the executor."""
         return platform.node()
 
     def cores(self) -> Cores | None:

@@ -1,4 +1,4 @@
-"""The places of a Ray cluster: an actor for every GPU, one that builds for every machine without a GPU.
+"""The executors of a Ray cluster: an actor for every GPU, one that builds for every machine without a GPU.
 
 Ray starts the processes, carries arguments and results, and says which of them died. Sources and builds go through its
 object store: a problem's files once, a build from the builder's machine to the lane's without passing here.
@@ -17,15 +17,15 @@ from typing import Any, TypeVar  # Any: Ray's handles have no types
 
 from harness.errors import MachineError, UsageError
 from harness.run.cores import Cores, core_groups, cpu_quota, divide_cores
-from harness.run.node import Node, NodeSettings, PlaceFacts
-from harness.run.place import Answer, Ticket, UnfitPlace
+from harness.run.executor import Answer, Ticket, UnfitExecutor
+from harness.run.node import ExecutorFacts, Node, NodeSettings
 
 T = TypeVar("T")
 
 _CPUS_OF_LANE = 4
 """The hyper-threads of the two cores that a GPU has for itself (see cores.py)."""
 _CPUS_FOR_BUILDS = 4
-_BUILD_IS_GONE = Answer(trouble="what was built is gone with its machine", spares_place=True)
+_BUILD_IS_GONE = Answer(trouble="what was built is gone with its machine", spares_executor=True)
 _MODEL = "accelerator_type:"
 """The beginning of the name under which Ray counts the GPUs of a model."""
 
@@ -42,7 +42,7 @@ class ClusterMachine:
 
 @dataclass(frozen=True)
 class Wish:
-    """The needs of a place, in Ray's words."""
+    """The needs of an executor, in Ray's words."""
 
     name: str
     is_lane: bool
@@ -98,7 +98,7 @@ def machines(ray: Any) -> list[ClusterMachine]:
 
 
 def wishes(backend: str, found: Sequence[ClusterMachine], model: str | None, builds: int | None) -> list[Wish]:
-    """Say which places a run wants: of several models of GPUs the one that is named, or that there is most of.
+    """Say which executors a run wants: of several models of GPUs the one that is named, or that there is most of.
 
     `builds` go on at once on a machine that builds; by default half as many as it has cores. Builders take machines
     without a GPU; where there is none, and for the simulator, those that have cores to spare.
@@ -140,7 +140,7 @@ def _listed(counts: Mapping[str | None, int]) -> str:
 
 
 class RayNode(Node):
-    """A place that knows its share of a machine from Ray."""
+    """An executor that knows its share of a machine from Ray."""
 
     def name(self) -> str:
         gpu = self._gpu()
@@ -163,8 +163,8 @@ class RayNode(Node):
         return int(given[0]) if given[0].isdecimal() else None
 
 
-class RayPlace:
-    """Implements place.Place with an actor of the class `kind`: RayNode, or one like it."""
+class RayExecutor:
+    """Implements executor.Executor with an actor of the class `kind`: RayNode, or one like it."""
 
     def __init__(
         self,
@@ -173,14 +173,14 @@ class RayPlace:
         settings: NodeSettings,
         wish: Wish,
         share: Callable[[Ticket], Any],
-        fits: Callable[[PlaceFacts], bool],
+        fits: Callable[[ExecutorFacts], bool],
     ) -> None:
-        """`share`: puts a problem's files where all can read them. `fits`: says whether a place has the compilers of
-        the others."""
+        """`share`: puts a problem's files where all can read them. `fits`: says whether an executor has the compilers
+        of the others."""
         self.name = wish.name
         self.is_lane = wish.is_lane
         self.slots = wish.slots
-        self._facts: PlaceFacts | None = None
+        self._facts: ExecutorFacts | None = None
         self._errors = ray.exceptions
         self._kill = ray.kill
         options = dict(wish.options)
@@ -197,7 +197,7 @@ class RayPlace:
     def builds(self) -> bool:
         return self._facts is not None and not self._fits(self._facts)
 
-    def opened(self) -> Future[PlaceFacts]:
+    def opened(self) -> Future[ExecutorFacts]:
         return self._opened
 
     def begin(self, ticket: Ticket) -> Future[Answer]:
@@ -232,8 +232,8 @@ class RayPlace:
         self._actor = self._make(self._settings)
         self._opened = self._future(self._actor.describe.remote(), self._described)
 
-    def _described(self, described: PlaceFacts) -> PlaceFacts:
-        """Raises: UsageError, MachineError, UnfitPlace."""
+    def _described(self, described: ExecutorFacts) -> ExecutorFacts:
+        """Raises: UsageError, MachineError, UnfitExecutor."""
         self.name = described.name if self.is_lane else f"builder on {described.name}"
         if described.usage is not None:
             raise UsageError(described.usage)
@@ -241,7 +241,7 @@ class RayPlace:
             raise MachineError(described.trouble)
         self._facts = described
         if self.builds and not self.is_lane:
-            raise UnfitPlace("its compilers, torch or Python are others than on the machines with lanes")
+            raise UnfitExecutor("its compilers, torch or Python are others than on the machines with lanes")
         return described
 
     def _future(

@@ -1,4 +1,4 @@
-"""A run on a Ray cluster: its places made ready, one journal, and one process that writes it."""
+"""A run on a Ray cluster: its executors made ready, one journal, and one process that writes it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from harness.referee.evaluation import evaluate
 from harness.referee.job import Job, make_job
 from harness.referee.setting import draw_master_seed
 from harness.run.dispatch import dispatch
+from harness.run.executor import Office, Ticket
 from harness.run.local import Observer
-from harness.run.node import NodeSettings, PlaceFacts
-from harness.run.place import Office, Ticket
-from harness.run.ray_cluster import RayNode, RayPlace, connected, machines, wishes, with_gpus
+from harness.run.node import ExecutorFacts, NodeSettings
+from harness.run.ray_cluster import RayExecutor, RayNode, connected, machines, wishes, with_gpus
 from harness.run.session import new_run
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
@@ -47,7 +47,7 @@ class RaySession(AbstractContextManager["RaySession"]):
     journal: Journal
     config: Config
     seed: int
-    places: Sequence[RayPlace]
+    executors: Sequence[RayExecutor]
     stop: threading.Event
     say: Callable[[str], None]
     closing: ExitStack
@@ -58,7 +58,7 @@ class RaySession(AbstractContextManager["RaySession"]):
         """Yield evaluations as they come, each already kept in the journal. How many builds go on at once was said when
         the session was opened."""
         office = _Keeper(self.journal, self.environment, observe, self.say)
-        return dispatch(self._tickets(tasks), self.places, office, self.stop)
+        return dispatch(self._tickets(tasks), self.executors, office, self.stop)
 
     def _tickets(self, tasks: Iterable[Task]) -> Iterator[Ticket]:
         sha256, problem_files = "", dict[str, bytes]()
@@ -101,11 +101,11 @@ def open_ray_session(
         are_beside = chosen == "cuda" and all(machine.gpus for machine in found)
         settings = NodeSettings(chosen, config, read_environment("sim", workspace).commit, builds_beside=are_beside)
         cluster = _Cluster(ray, stack)
-        lanes = [cluster.place(settings, wish) for wish in wanted if wish.is_lane]
+        lanes = [cluster.executor(settings, wish) for wish in wanted if wish.is_lane]
         say(f"waiting for the first lane of the cluster; lanes: {len(lanes)}, machines: {len(found)}")
         first = cluster.compilers_of = _first_opened(lanes)
         for_builders = replace(settings, environment=first.environment, gpu=first.gpu)
-        builders = [cluster.place(for_builders, wish) for wish in wanted if not wish.is_lane]
+        builders = [cluster.executor(for_builders, wish) for wish in wanted if not wish.is_lane]
         assert first.environment is not None
         return RaySession(
             run=run,
@@ -113,7 +113,7 @@ def open_ray_session(
             journal=journal,
             config=config,
             seed=draw_master_seed() if seed is None else seed,
-            places=[*lanes, *builders],
+            executors=[*lanes, *builders],
             stop=threading.Event(),
             say=say,
             closing=stack.pop_all(),
@@ -143,19 +143,19 @@ def ray_environments(address: str, backend: Choice, workspace: Path, gpu_model: 
 
 
 class _Cluster:
-    """The part of a cluster that the places of a session share."""
+    """The part of a cluster that the executors of a session share."""
 
     def __init__(self, ray: Any, stack: ExitStack) -> None:
-        self.compilers_of: PlaceFacts | None = None
+        self.compilers_of: ExecutorFacts | None = None
         self._ray = ray
-        self._places: list[RayPlace] = []
+        self._executors: list[RayExecutor] = []
         self._problems: dict[str, Any] = {}
         stack.callback(self._end)
 
-    def place(self, settings: NodeSettings, wish: Any) -> RayPlace:
-        place = RayPlace(self._ray, RayNode, settings, wish, self._shared, self._fits)
-        self._places.append(place)
-        return place
+    def executor(self, settings: NodeSettings, wish: Any) -> RayExecutor:
+        executor = RayExecutor(self._ray, RayNode, settings, wish, self._shared, self._fits)
+        self._executors.append(executor)
+        return executor
 
     def _shared(self, ticket: Ticket) -> Any:
         """Put a problem's files where all can read them, once."""
@@ -166,20 +166,21 @@ class _Cluster:
             self._problems[key] = self._ray.put(ticket.problem_files)
         return self._problems[key]
 
-    def _fits(self, described: PlaceFacts) -> bool:
+    def _fits(self, described: ExecutorFacts) -> bool:
         return self.compilers_of is None or described.compilers == self.compilers_of.compilers
 
     def _end(self) -> None:
         """End all actors: what they do first, so that no worker outlives them."""
-        with contextlib.suppress(self._ray.exceptions.RayError, ValueError):  # ValueError: of no places
-            self._ray.wait(ended := [place.stop() for place in self._places], num_returns=len(ended), timeout=_ENDING_S)
-        for place in self._places:
-            place.end()
+        with contextlib.suppress(self._ray.exceptions.RayError, ValueError):  # ValueError: of no executors
+            ended = [executor.stop() for executor in self._executors]
+            self._ray.wait(ended, num_returns=len(ended), timeout=_ENDING_S)
+        for executor in self._executors:
+            executor.end()
 
 
 @dataclass(frozen=True)
 class _Keeper(Office):
-    """Implements place.Office: the journal has one writer."""
+    """Implements executor.Office: the journal has one writer."""
 
     journal: Journal
     environment: Environment
@@ -204,7 +205,7 @@ def _backend(choice: Choice, has_gpus: bool) -> Any:
     return choice if choice != "auto" else "cuda" if has_gpus else "sim"
 
 
-def _first_opened(lanes: Sequence[RayPlace]) -> PlaceFacts:
+def _first_opened(lanes: Sequence[RayExecutor]) -> ExecutorFacts:
     """Wait for the first lane that opens. Raises: HarnessError where none does."""
     waiting = {lane.opened() for lane in lanes}
     while waiting:

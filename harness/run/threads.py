@@ -1,4 +1,4 @@
-"""The places of this machine: threads that build, and one for each lane."""
+"""The executors of this machine: threads that build, and one for each lane."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from harness.model.evaluation import Evaluation
 from harness.run.dispatch import Bounds, dispatch
-from harness.run.place import Answer, Office, Ticket
+from harness.run.executor import Answer, Office, Ticket
 
 _LOG = logging.getLogger("harness")
 _PATIENCE_S = 3.0
@@ -30,7 +30,7 @@ class Shape:
 
 
 class Threads:
-    """Implements place.Place with threads of this process. What is raised in one ends the run."""
+    """Implements executor.Executor with threads of this process. What is raised in one ends the run."""
 
     name = "this machine"
     builds = False
@@ -63,23 +63,23 @@ class Threads:
 
 
 def run_threads(
-    tickets: Iterable[Ticket], places: Sequence[Threads], shape: Shape, stop: threading.Event
+    tickets: Iterable[Ticket], executors: Sequence[Threads], shape: Shape, stop: threading.Event
 ) -> Generator[Evaluation, None, None]:
     """Dispatch to threads, see dispatch(). However it ends (an error, Ctrl-C, a reader who has had enough) they are
     waited for, but for one in which `tickets` doesn't answer: nothing can end that wait."""
     bounds = Bounds(shape.ahead + shape.lanes, 1, shape.alternates, attempts=1, patience_s=None)
     try:
-        yield from dispatch(tickets, places, Office(), stop, bounds)
+        yield from dispatch(tickets, executors, Office(), stop, bounds)
     finally:
-        _end(places)
+        _end(executors)
 
 
-def _end(places: Sequence[Threads]) -> None:
+def _end(executors: Sequence[Threads]) -> None:
     """Say so when that takes its time: nothing ends a call of torch's, or of a problem's code."""
 
     def end_all() -> None:
-        for place in places:
-            place.end()
+        for executor in executors:
+            executor.end()
 
     ending = threading.Thread(target=end_all)
     ending.start()

@@ -1,4 +1,4 @@
-"""What a run does with places of a cluster that die, with scripted places and no cluster."""
+"""What a run does with executors of a cluster that die, with scripted executors and no cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.errors import Interrupted, MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.run.dispatch import MOST_ATTEMPTS, Bounds, dispatch
-from harness.run.place import Answer, Office, Ticket, UnfitPlace
+from harness.run.executor import Answer, Office, Ticket, UnfitExecutor
 from tests.examples import failed, passed
 
 Script = Callable[[str, int], Answer | Exception]
@@ -37,7 +37,7 @@ class Lost(Exception):
 
 
 @dataclass
-class ScriptedPlace:
+class ScriptedExecutor:
     """Answers in a thread of its own, as `script` says; an exception ends it, and it opens again."""
 
     name: str
@@ -107,12 +107,12 @@ def tickets(*names: str) -> list[Ticket]:
 
 
 def judged(
-    given: list[Ticket], *places: ScriptedPlace, office: ScriptedOffice | None = None, patience_s: float = 5
+    given: list[Ticket], *executors: ScriptedExecutor, office: ScriptedOffice | None = None, patience_s: float = 5
 ) -> dict[str, Evaluation]:
     """The evaluations by name; each is there once, and was kept before."""
     office = office or ScriptedOffice()
     found = []
-    for evaluation in dispatch(given, places, office, threading.Event(), Bounds(patience_s=patience_s)):
+    for evaluation in dispatch(given, executors, office, threading.Event(), Bounds(patience_s=patience_s)):
         assert evaluation.solution.name in office.kept
         found.append(evaluation)
     names = [one.solution.name for one in found]
@@ -126,7 +126,8 @@ def once(error: Exception | Answer, otherwise: Script = verdict) -> Script:
 
 
 def test_a_job_is_built_by_a_builder_and_judged_on_a_lane() -> None:
-    builder, lane, office = ScriptedPlace("cpu", build, is_lane=False, slots=2), ScriptedPlace("gpu"), ScriptedOffice()
+    builder, lane = ScriptedExecutor("cpu", build, is_lane=False, slots=2), ScriptedExecutor("gpu")
+    office = ScriptedOffice()
     judged(tickets("a", "b", "c"), builder, lane, office=office)
     assert sorted(one.built for one in lane.calls) == ["library of a", "library of b", "library of c"]
     assert [what for name, what in office.observed if name == "a"] == ["building on cpu", "built", "judging on gpu"]
@@ -136,35 +137,35 @@ def test_what_a_builder_finds_to_be_wrong_needs_no_lane() -> None:
     def refuse(name: str, nth: int) -> Answer:
         return Answer(evaluation=failed(name, Verdict.COMPILE_ERROR, checks=()))
 
-    lane = ScriptedPlace("gpu")
-    found = judged(tickets("a"), ScriptedPlace("cpu", refuse, is_lane=False), lane)
+    lane = ScriptedExecutor("gpu")
+    found = judged(tickets("a"), ScriptedExecutor("cpu", refuse, is_lane=False), lane)
     assert found["a"].verdict is Verdict.COMPILE_ERROR
     assert lane.calls == []
 
 
 def test_without_builders_a_lane_builds() -> None:
-    lane = ScriptedPlace("gpu")
+    lane = ScriptedExecutor("gpu")
     judged(tickets("a", "b"), lane)
     assert [one.built for one in lane.calls] == [None, None]
 
 
 def test_a_lane_with_other_compilers_takes_no_builds() -> None:
-    builder, lane = ScriptedPlace("cpu", build, is_lane=False), ScriptedPlace("gpu", builds=True)
+    builder, lane = ScriptedExecutor("cpu", build, is_lane=False), ScriptedExecutor("gpu", builds=True)
     judged(tickets("a", "b", "c"), builder, lane)
     assert {one.built for one in lane.calls} == {None}
 
 
 def test_extensions_that_come_up_while_judging_are_built_and_the_job_judged_again() -> None:
     text: Any = "relu"
-    builder = ScriptedPlace("cpu", build, is_lane=False)
-    judged(tickets("a"), builder, ScriptedPlace("gpu", once(Answer(wanted=(text,)))))
+    builder = ScriptedExecutor("cpu", build, is_lane=False)
+    judged(tickets("a"), builder, ScriptedExecutor("gpu", once(Answer(wanted=(text,)))))
     assert [(one.wanted, one.returns) for one in builder.calls] == [((), 0), (("relu",), 1)]
 
 
 def test_a_job_whose_machine_dies_is_judged_elsewhere_and_its_record_counts() -> None:
     office = ScriptedOffice()
-    mortal = ScriptedPlace("gpu 1", once(Lost("node died")), never_opens_again=True)
-    found = judged(tickets("a", "b"), mortal, ScriptedPlace("gpu 2"), office=office)
+    mortal = ScriptedExecutor("gpu 1", once(Lost("node died")), never_opens_again=True)
+    found = judged(tickets("a", "b"), mortal, ScriptedExecutor("gpu 2"), office=office)
     assert len(mortal.calls) == 1
     died = mortal.calls[0].job.solution.name
     assert found[died].verdict is Verdict.PASSED
@@ -176,7 +177,7 @@ def test_a_job_whose_machine_dies_is_judged_elsewhere_and_its_record_counts() ->
 
 
 def test_a_lane_that_opens_again_goes_on() -> None:
-    lane = ScriptedPlace("gpu", lambda name, nth: Lost("killed") if nth % 3 == 0 else verdict(name, nth))
+    lane = ScriptedExecutor("gpu", lambda name, nth: Lost("killed") if nth % 3 == 0 else verdict(name, nth))
     judged(tickets(*"abcdefghijkl"), lane)
     assert lane.opened_times > 3
     assert not lane.is_ended
@@ -186,7 +187,7 @@ def test_a_job_that_ends_every_machine_is_given_up() -> None:
     def script(name: str, nth: int) -> Answer | Exception:
         return Lost("killed") if name == "bad" else verdict(name, nth)
 
-    lane = ScriptedPlace("gpu", script)
+    lane = ScriptedExecutor("gpu", script)
     found = judged(tickets("bad", "good", "fine"), lane)
     assert found["bad"].verdict is Verdict.HARNESS_ERROR
     assert found["bad"].remarks[0].startswith(f"{MOST_ATTEMPTS} attempts")
@@ -203,14 +204,14 @@ def test_a_builder_that_dies_with_several_builds_is_opened_once() -> None:
             return Lost("killed")
         return build(name, nth)
 
-    builder = ScriptedPlace("cpu", script, is_lane=False, slots=2)
-    judged(tickets("a", "b"), builder, ScriptedPlace("gpu"))
+    builder = ScriptedExecutor("cpu", script, is_lane=False, slots=2)
+    judged(tickets("a", "b"), builder, ScriptedExecutor("gpu"))
     assert builder.opened_times == 2
 
 
 def test_a_verdict_counts_although_its_gpu_is_stuck_afterwards() -> None:
     stuck = Answer(evaluation=passed("a"), trouble="the GPU didn't finish a small kernel")
-    lane = ScriptedPlace("gpu", once(stuck))
+    lane = ScriptedExecutor("gpu", once(stuck))
     found = judged(tickets("a", "b"), lane)
     assert found["a"].remarks == ()
     assert [one.job.solution.name for one in lane.calls] == ["a", "b"]
@@ -219,8 +220,8 @@ def test_a_verdict_counts_although_its_gpu_is_stuck_afterwards() -> None:
 
 def test_a_place_that_fails_again_and_again_is_given_up_and_others_go_on() -> None:
     office = ScriptedOffice()
-    broken = ScriptedPlace("gpu 1", opening_errors=[MachineError("no driver")] * 9)
-    judged(tickets(*map(str, range(50))), broken, ScriptedPlace("gpu 2"), office=office)
+    broken = ScriptedExecutor("gpu 1", opening_errors=[MachineError("no driver")] * 9)
+    judged(tickets(*map(str, range(50))), broken, ScriptedExecutor("gpu 2"), office=office)
     assert broken.calls == []
     assert broken.is_ended
     assert broken.opened_times == 4
@@ -228,23 +229,23 @@ def test_a_place_that_fails_again_and_again_is_given_up_and_others_go_on() -> No
 
 
 def test_a_builder_that_is_unfit_is_given_up_at_once_and_lanes_build() -> None:
-    builder = ScriptedPlace("cpu", build, is_lane=False, opening_errors=[UnfitPlace("another torch")])
-    lane = ScriptedPlace("gpu")
+    builder = ScriptedExecutor("cpu", build, is_lane=False, opening_errors=[UnfitExecutor("another torch")])
+    lane = ScriptedExecutor("gpu")
     judged(tickets("a", "b"), builder, lane)
     assert builder.opened_times == 1
     assert [one.built for one in lane.calls] == [None, None]
 
 
 def test_a_build_that_is_gone_is_built_again_and_the_lane_stays() -> None:
-    gone = Answer(trouble="what was built is gone with its machine", spares_place=True)
-    builder, lane = ScriptedPlace("cpu", build, is_lane=False), ScriptedPlace("gpu", once(gone))
+    gone = Answer(trouble="what was built is gone with its machine", spares_executor=True)
+    builder, lane = ScriptedExecutor("cpu", build, is_lane=False), ScriptedExecutor("gpu", once(gone))
     judged(tickets("a"), builder, lane)
     assert (len(builder.calls), len(lane.calls), lane.opened_times) == (2, 2, 1)
 
 
 def test_a_run_without_any_lane_left_ends() -> None:
     office = ScriptedOffice()
-    broken = ScriptedPlace("gpu", opening_errors=[MachineError("no driver")] * 9)
+    broken = ScriptedExecutor("gpu", opening_errors=[MachineError("no driver")] * 9)
     with pytest.raises(MachineError, match="no driver"):
         list(dispatch(tickets("a"), [broken], office, threading.Event()))
     assert broken.is_ended
@@ -252,16 +253,16 @@ def test_a_run_without_any_lane_left_ends() -> None:
 
 
 def test_a_run_waits_for_a_lane_for_some_time() -> None:
-    gone = ScriptedPlace("gpu", once(Lost("node died")), never_opens_again=True)
+    gone = ScriptedExecutor("gpu", once(Lost("node died")), never_opens_again=True)
     with pytest.raises(MachineError, match="node died"):
         list(dispatch(tickets("a"), [gone], ScriptedOffice(), threading.Event(), Bounds(patience_s=0.0)))
 
 
 def test_a_wrong_wish_ends_the_run() -> None:
     with pytest.raises(UsageError, match="no such clock"):
-        judged(tickets("a"), ScriptedPlace("gpu", once(Answer(fatal=UsageError("no such clock")))))
+        judged(tickets("a"), ScriptedExecutor("gpu", once(Answer(fatal=UsageError("no such clock")))))
     with pytest.raises(UsageError, match="no such clock"):
-        judged(tickets("a"), ScriptedPlace("gpu", opening_errors=[UsageError("no such clock")]))
+        judged(tickets("a"), ScriptedExecutor("gpu", opening_errors=[UsageError("no such clock")]))
 
 
 def test_tickets_that_break_end_the_run_when_what_was_found_is_read() -> None:
@@ -271,7 +272,7 @@ def test_tickets_that_break_end_the_run_when_what_was_found_is_read() -> None:
 
     office = ScriptedOffice()
     with pytest.raises(UsageError, match="no such file"):
-        list(dispatch(breaking(), [ScriptedPlace("gpu")], office, threading.Event()))
+        list(dispatch(breaking(), [ScriptedExecutor("gpu")], office, threading.Event()))
 
 
 def test_tickets_are_read_some_way_ahead_only() -> None:
@@ -283,7 +284,7 @@ def test_tickets_are_read_some_way_ahead_only() -> None:
             yield from tickets(str(number))
 
     stop = threading.Event()
-    found = dispatch(endless(), [ScriptedPlace("gpu")], ScriptedOffice(), stop)
+    found = dispatch(endless(), [ScriptedExecutor("gpu")], ScriptedOffice(), stop)
     for _ in range(5):
         next(found)
     found.close()
@@ -293,7 +294,7 @@ def test_tickets_are_read_some_way_ahead_only() -> None:
 
 def test_a_run_that_is_told_to_stop_keeps_what_it_has() -> None:
     stop, office = threading.Event(), ScriptedOffice()
-    found = dispatch(tickets(*map(str, range(500))), [ScriptedPlace("gpu")], office, stop)
+    found = dispatch(tickets(*map(str, range(500))), [ScriptedExecutor("gpu")], office, stop)
     seen = [next(found).solution.name]
     stop.set()
     with pytest.raises(Interrupted):
@@ -307,8 +308,8 @@ def test_among_machines_that_die_at_random_no_job_is_lost_or_judged_twice() -> N
     def dying(script: Script) -> Script:
         return lambda name, nth: Lost("killed") if chance.random() < 0.05 else script(name, nth)
 
-    lanes = [ScriptedPlace(f"gpu {number}", dying(verdict)) for number in range(6)]
-    builders = [ScriptedPlace(f"cpu {number}", dying(build), is_lane=False, slots=3) for number in range(2)]
+    lanes = [ScriptedExecutor(f"gpu {number}", dying(verdict)) for number in range(6)]
+    builders = [ScriptedExecutor(f"cpu {number}", dying(build), is_lane=False, slots=3) for number in range(2)]
     found = judged(tickets(*map(str, range(600))), *lanes, *builders)
     counts = Counter(one.verdict for one in found.values())
     assert counts[Verdict.PASSED] + counts[Verdict.HARNESS_ERROR] == 600
@@ -317,7 +318,7 @@ def test_among_machines_that_die_at_random_no_job_is_lost_or_judged_twice() -> N
 
 
 def test_the_remark_is_all_that_changes() -> None:
-    found = judged(tickets("a"), ScriptedPlace("gpu", once(Lost("killed"))))
+    found = judged(tickets("a"), ScriptedExecutor("gpu", once(Lost("killed"))))
     assert replace(found["a"], remarks=()) == passed("a", id="a")
 
 
@@ -325,12 +326,12 @@ def test_a_harness_error_is_tried_elsewhere_and_its_last_record_is_kept() -> Non
     def ours(name: str, nth: int) -> Answer:
         return Answer(evaluation=failed(name, Verdict.HARNESS_ERROR, id=f"{nth}", checks=()))
 
-    lane = ScriptedPlace("gpu", ours)
+    lane = ScriptedExecutor("gpu", ours)
     found = judged(tickets("a"), lane)
     assert (found["a"].verdict, found["a"].id) == (Verdict.HARNESS_ERROR, str(MOST_ATTEMPTS))
     assert found["a"].remarks[0].startswith(f"attempt {MOST_ATTEMPTS}")
     assert lane.opened_times == 1
-    better = ScriptedPlace("gpu", lambda name, nth: ours(name, nth) if nth == 1 else verdict(name, nth))
+    better = ScriptedExecutor("gpu", lambda name, nth: ours(name, nth) if nth == 1 else verdict(name, nth))
     assert judged(tickets("a"), better)["a"].verdict is Verdict.PASSED
 
 
@@ -344,23 +345,23 @@ def test_a_job_that_a_machine_may_have_ended_is_tried_again_with_what_the_machin
     def script(name: str, nth: int) -> Answer:
         return Answer(outages=("no memory",)) if nth == 1 else verdict(name, nth)
 
-    lane = ScriptedPlace("lane", script, builds=True)
+    lane = ScriptedExecutor("lane", script, builds=True)
     job: Any = JobOfName(SimpleNamespace(name="a"))
     assert judged([Ticket(job)], lane)["a"].verdict is Verdict.PASSED
     assert [call.job.outages for call in lane.calls] == [(), ("no memory",)]
 
 
 def test_lanes_build_where_no_builder_ever_opens() -> None:
-    builder = ScriptedPlace("builder", build, is_lane=False)
+    builder = ScriptedExecutor("builder", build, is_lane=False)
     builder.opened = Future  # type: ignore[method-assign]
-    lane = ScriptedPlace("lane")
+    lane = ScriptedExecutor("lane")
     assert judged(tickets("a"), builder, lane, patience_s=0.2)["a"].verdict is Verdict.PASSED
     assert [call.built for call in lane.calls] == [None]
 
 
 def test_a_stuck_gpu_is_given_up_after_an_outage_too() -> None:
-    stuck = ScriptedPlace("stuck", lambda name, nth: Answer(outages=("stuck",), trouble="it hangs"), builds=True)
-    other = ScriptedPlace("other", builds=True, never_opens_again=True)
+    stuck = ScriptedExecutor("stuck", lambda name, nth: Answer(outages=("stuck",), trouble="it hangs"), builds=True)
+    other = ScriptedExecutor("other", builds=True, never_opens_again=True)
     job: Any = JobOfName(SimpleNamespace(name="a"))
     assert judged([Ticket(job)], stuck, other)["a"].verdict is Verdict.PASSED
     assert stuck.opened_times == 1 + len(stuck.calls)

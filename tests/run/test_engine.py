@@ -16,7 +16,7 @@ from harness.model.verdict import Verdict
 from harness.referee.job import make_job
 from harness.run import session as session_module
 from harness.run.engine import Engine, environments_of, open_session
-from harness.run.place import Ticket
+from harness.run.executor import Ticket
 from harness.run.plan import plan_in_any
 from harness.run.ray_cluster import ClusterMachine, wishes
 from harness.run.ray_session import _Keeper

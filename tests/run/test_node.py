@@ -1,4 +1,4 @@
-"""A cluster's places on their nodes, without the cluster: a builder and a lane that share nothing but what is sent."""
+"""A cluster's executors on their nodes, without the cluster: a builder and a lane share nothing but what is sent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.job import make_job
 from harness.run.cache import cache_folder
-from harness.run.node import Node, NodeSettings, PlaceFacts
-from harness.run.place import Ticket
+from harness.run.executor import Ticket
+from harness.run.node import ExecutorFacts, Node, NodeSettings
 from harness.workspace.selection import select_tasks
 from harness.workspace.source_hash import hashed_files, judged_files
 from harness.workspace.workspace import Workspace
@@ -70,7 +70,7 @@ def tickets(tmp_path: Path) -> dict[str, Ticket]:
     return {name: pickle.loads(pickle.dumps(replace(one, problem_files=problem))) for name, one in made.items()}
 
 
-def opened(node: Node) -> PlaceFacts:
+def opened(node: Node) -> ExecutorFacts:
     facts = node.describe()
     assert facts.trouble is facts.usage is None
     assert facts.environment is not None

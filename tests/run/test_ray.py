@@ -56,7 +56,7 @@ def test_solutions_are_judged_in_actors_as_on_this_machine_and_nothing_stays_beh
     said: list[str] = []
     lost = threading.Event()
     with open_ray_session("local", "sim", tmp_path, tmp_path / "results", Config(), 7, said.append) as session:
-        (lane,) = [place for place in session.places if place.is_lane]
+        (lane,) = [executor for executor in session.executors if executor.is_lane]
 
         def observe(job: Any, what: str) -> None:
             if what.startswith("judging") and not lost.is_set():

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from harness.run.place import Answer, Ticket
+from harness.run.executor import Answer, Ticket
 from harness.run.threads import Shape, Threads, run_threads
 
 PATIENCE_S = 20
@@ -47,10 +47,10 @@ def run_scripted(
     def enter() -> None:
         pass
 
-    places = [Threads(False, shape.builders, enter, build)]
-    places += [Threads(True, 1, enter, judge) for _ in range(shape.lanes)]
+    executors = [Threads(False, shape.builders, enter, build)]
+    executors += [Threads(True, 1, enter, judge) for _ in range(shape.lanes)]
     tickets = (Ticket(task) for task in tasks)  # type: ignore[arg-type]
-    return run_threads(tickets, places, shape, stop or threading.Event())
+    return run_threads(tickets, executors, shape, stop or threading.Event())
 
 
 def run(tasks: Iterable[int], shape: Shape, **given: Any) -> list[Any]:

@@ -1,5 +1,5 @@
-"""A place as a run sees it, a cluster's or threads of this process: what it is given, what it answers, and what stays
-with the run."""
+"""An executor as a run sees it, a cluster's or threads of this process: what it is given, what it answers, and what
+stays with the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ticket:
     problem_files: dict[str, bytes] = field(default_factory=dict)
     wanted: tuple[ExtensionText, ...] = ()
     returns: int = 0
-    built: Any = None  # the places' own
+    built: Any = None  # the executors' own
     simulated: Simulated | None = None
     lost: tuple[str, ...] = ()
     """The reasons for which earlier attempts came to nothing."""
@@ -35,28 +35,28 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a place to a ticket: a verdict, a build, or extensions to build first, or none of these and what
-    the machine did (`outages`), after which the job is tried again.
+    """The answer of an executor to a ticket: a verdict, a build, or extensions to build first, or none of these and
+    what the machine did (`outages`), after which the job is tried again.
 
     `trouble`: what is wrong with the machine, also where there is a verdict. `fatal` ends the run.
     """
 
     evaluation: Evaluation | None = None
-    built: Any = None  # the places' own
+    built: Any = None  # the executors' own
     simulated: Simulated | None = None
     wanted: tuple[ExtensionText, ...] = ()
     outages: tuple[str, ...] = ()
     trouble: str | None = None
     fatal: BaseException | None = None
-    spares_place: bool = False
-    """True where the place isn't to blame for the trouble, such as for a build that is gone with its machine."""
+    spares_executor: bool = False
+    """True where the executor isn't to blame for the trouble, such as for a build that is gone with its machine."""
 
 
-class UnfitPlace(MachineError):
-    """A place can't be used for this run, however often it is opened."""
+class UnfitExecutor(MachineError):
+    """An executor can't be used for this run, however often it is opened."""
 
 
-class Place(Protocol):
+class Executor(Protocol):
     """A builder, or a lane. Its futures raise where the machine is lost."""
 
     name: str
@@ -82,7 +82,7 @@ class Place(Protocol):
 
 
 class Office:
-    """The part of a run that no place does. This one does nothing, for places that lose nothing and tell all."""
+    """The part of a run that no executor does. This one does nothing, for executors that lose nothing and tell all."""
 
     def keep(self, evaluations: Sequence[Evaluation]) -> None:
         """Save results before they can be read."""
@@ -95,4 +95,4 @@ class Office:
         """Hear what is done with a job."""
 
     def say(self, what: str) -> None:
-        """Hear what happens to a place."""
+        """Hear what happens to an executor."""
