@@ -41,7 +41,7 @@ _GROWTH = 64 * 2**20
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is on the machine besides the results; names where something may be left by name."""
+    """The state of the machine besides the results; names where something may be left by name."""
 
     processes: frozenset[str]
     files: frozenset[str]
@@ -62,7 +62,7 @@ class Machine:
         )
 
     def beyond(self, before: Machine) -> dict[str, Any]:
-        """What there is more of."""
+        """Return what there is more of."""
         new = {"processes": self.processes - before.processes, "files": self.files - before.files}
         more: dict[str, Any] = {name: sorted(found) for name, found in new.items() if found}
         for name in ("descriptors", "memory_bytes", "gpu_bytes"):

@@ -247,7 +247,7 @@ class _SampledAnswer:
         return self._of_each_output(self._setting.evidence_on)
 
     def _of_each_output(self, find: Callable[[Sequence[Any]], Sequence[_Found]]) -> Sequence[_Found]:
-        """What `find` gives for each output, by the inputs that count for it."""
+        """Return what `find` gives for each output, by the inputs that count for it."""
         if self._rows is None:
             return find(self._inputs)
         return [find(_rows_of(self._inputs, rows))[number] for number, rows in enumerate(self._rows)]

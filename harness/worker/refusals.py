@@ -1,4 +1,4 @@
-"""What shows that a text compiles under no headers at all, so that there is no need to try more of them."""
+"""Signs in a compiler's log that a text compiles under no headers at all, so that there is no need to try more."""
 
 from __future__ import annotations
 

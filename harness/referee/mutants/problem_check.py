@@ -6,7 +6,7 @@ Only trusted code runs, so no worker is needed.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -19,7 +19,6 @@ from harness.model.problem_check import Draw, MutantResult, MutantTrial, Problem
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.ceilings.work import work_of
-from harness.referee.correctness import Notify
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
 from harness.referee.mutants.recomputed import recomputed
 from harness.referee.mutants.specimens import Examined, TooLarge, are_equal, specimens, worst_error
@@ -44,7 +43,12 @@ class _Findings:
 
 
 def check_problem(
-    problem: Problem, cases: Sequence[str], seed: int, device: str, notify: Notify, ceilings: Ceilings | None = None
+    problem: Problem,
+    cases: Sequence[str],
+    seed: int,
+    device: str,
+    notify: Callable[[str], None],
+    ceilings: Ceilings | None = None,
 ) -> ProblemCheck:
     """Try every mutant on the named cases and their variants, on 'cuda' or 'cpu'.
 
