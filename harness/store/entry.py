@@ -206,32 +206,30 @@ def standing_of(entry: Entry) -> Literal["rankable", "passed", "failed", "unjudg
 
 def entry_from(values: Sequence[Any]) -> Entry:
     """Make an entry of values in the order of COLUMNS."""
-    facts = dict(zip(NAMES, values, strict=True))
+    speedup, control, fastest, like = (values[place] for place in _SLICES)
+    facts = {field: values[at] for field, at in _PLAIN}
     facts["cases"] = _cases(facts["cases"])
     facts["verdict"] = _VERDICT_OF[facts["verdict"]]
     facts["expected_verdict"] = _VERDICT_OF[facts["expected_verdict"]]
-    for name in ("speedup", "control"):
-        facts[name] = _interval(facts, name)
-    for name in ("fastest", "like"):
-        facts[name] = _over(facts, name)
+    facts["speedup"], facts["control"] = _interval(*speedup), _interval(*control)
+    facts["fastest"], facts["like"] = _over(*fastest), _over(like[0], None, *like[1:])
     entry = object.__new__(Entry)
-    entry.__dict__.update(
-        {name: facts[name] for name in _FIELDS}
-    )  # a frozen dataclass's own way takes three times as long
+    entry.__dict__.update(facts)  # a frozen dataclass's own way takes three times as long
     return entry
 
 
+_PLAIN = tuple((field, NAMES.index(field)) for field in _FIELDS if field not in _SEVERAL)
+"""Fields of one column, each with its place."""
+_SLICES = tuple(slice(at := NAMES.index(names[0]), at + len(names)) for names in _SEVERAL.values())
 _VERDICT_OF = {verdict.value: verdict for verdict in Verdict}
 
 
-def _over(facts: dict[str, Any], name: str) -> OverBaseline | None:
-    baseline, ns, ties = facts[f"{name}_baseline"], facts[f"{name}_ns"], facts.get(f"{name}_ties") or ""
-    return baseline and OverBaseline(baseline, ns, _interval(facts, f"{name}_speedup"), tuple(ties.split()))
+def _over(baseline: Baseline | None, ties: str | None, ns: float, *bounds: float) -> OverBaseline | None:
+    return baseline and OverBaseline(baseline, ns, _interval(*bounds), tuple((ties or "").split()))
 
 
-def _interval(facts: dict[str, Any], name: str) -> Interval | None:
-    estimate = facts[name]
-    return None if estimate is None else Interval(estimate, facts[f"{name}_low"], facts[f"{name}_high"], 0.95)
+def _interval(estimate: float | None, low: float, high: float) -> Interval | None:
+    return None if estimate is None else Interval(estimate, low, high, 0.95)
 
 
 @functools.lru_cache(maxsize=1024)
