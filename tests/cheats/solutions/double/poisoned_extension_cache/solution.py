@@ -46,7 +46,7 @@ for cache in (*simulated, Path.home() / ".cache" / "harness"):
             try:
                 (folder / "forged_by_corpus").mkdir()
                 (folder / "forged_by_corpus" / "manifest.json").write_text("{}")
-            except PermissionError:
+            except OSError:  # or a file system that is read-only for it
                 pass
             tried.append(folder)
 if "sim" in sys.argv and simulated[0] / "extensions" / "sim" not in tried:
