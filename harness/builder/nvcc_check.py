@@ -36,7 +36,7 @@ from harness.workspace.solution import Solution
 _MOST_CALLS = 16
 _KEPT_BYTES = 2**26
 _RECORDED_CHARS = 16_000
-_OWN_FILES = ("gpu_compilation.py", "cubin.py", "slim_build.py", "headers", "absent_headers")
+_OWN_FILES = ("gpu_compilation.py", "cubin.py", "refusals.py", "slim_build.py", "headers", "absent_headers")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from torch.utils import cpp_extension
 
 HEADERS = Path(__file__).parent / "headers"
 _SIDE_BY_SIDE = Path(__file__).parent / "nvcc_side_by_side.py"
+_REFUSALS = Path(__file__).parent / "refusals.py"
 
 _KNOWN = {"name", "sources", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags",
           "extra_ldflags", "extra_include_paths", "build_directory", "verbose", "keep_intermediates", "with_cuda",
@@ -97,7 +98,7 @@ def side_by_side_nvcc() -> Iterator[None]:
 @functools.cache
 def headers_digest() -> str:
     """Return a digest that changes with anything that decides how a slim build comes out."""
-    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE]
+    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE, _REFUSALS]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
