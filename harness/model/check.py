@@ -4,6 +4,7 @@ numbers."""
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import field
 from typing import Annotated, Literal, get_args
 
@@ -36,6 +37,11 @@ class Tolerance:
         """Return a tolerance that allows what either of the two allows."""
         parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
         return Tolerance(*(max(pair) for pair in parts))
+
+    def growth(self, other: Tolerance) -> float:
+        """The largest factor by which `other` allows a value to err more; infinity where it can't be told."""
+        parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return max((new / old if old else math.inf for old, new in parts if new), default=1.0)
 
     def __str__(self) -> str:
         """Say the tolerance as '0.0001 + 0.0001·|want| + 0.0001·rms' or 'exact'."""

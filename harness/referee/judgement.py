@@ -78,8 +78,7 @@ def judge_values(
     for _ in range(_ROUNDS):
         if all(output.passed for output in compared):
             break
-        rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
-        milder = setting.milder(held_to, inputs, rows)
+        milder = setting.milder(compared, inputs)
         if milder == held_to:
             break
         held_to, compared = milder, compared_with_oracle(got, inputs, setting, milder)

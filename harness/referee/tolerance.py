@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from harness.model.check import Tolerance
+from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec
@@ -26,6 +26,8 @@ MARGIN = 2.0
 H200, the largest error of a reformulation changed by less than a factor of 1.25 wherever it was above the least."""
 TOLD_BY = 4.0
 """A wrong answer must lie outside the tolerance by this factor."""
+_FAR = 0.5
+"""The error, in local scales, that isn't sought in other rows where the reference doesn't err so on those examined."""
 _ELEMENTS_OF_AN_ITEM = 256
 """Items of dimension 0 with so many elements have a scale of their own; the root mean square of fewer is chance."""
 _FAINT = 2.0**-10
@@ -74,6 +76,11 @@ class ErrorEvidence:
         return _scaled(self.unit, self.share)
 
     @property
+    def loosest(self) -> Tolerance:
+        """The tolerance that serial sums could lead to at most."""
+        return _scaled(self.unit, max(self.share, self._most))
+
+    @property
     def _most(self) -> float:
         """The largest tolerance that leaves a wrong element outside: in local scales, an element is off by half of its
         share of the size or more; one hundredth allows for faint items and rounding to the dtype."""
@@ -81,12 +88,10 @@ class ErrorEvidence:
 
 
 def gather_evidence(
-    oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str, is_last: bool = False
+    oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str
 ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
     """Run the reference in each way in which an honest kernel may compute, and measure the errors of each output.
     Return the oracle's answer as well.
-
-    `is_last`: also with serial sums, which take longer, before a solution is blamed.
 
     Raises: InvalidProblem where the reference refuses the inputs, overflows where float64 doesn't, or answers equal
     inputs differently.
@@ -107,9 +112,6 @@ def gather_evidence(
         ErrorEvidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
         for unit, dtype, found in zip(units, spec.dtypes, errors, strict=True)
     )
-    if is_last and (summed := oracle.summed_serially(inputs)):
-        pairs = zip(evidence, map(distance, summed, want, units), strict=True)
-        evidence = tuple(replace(one, of_serial_sums=error) for one, error in pairs)
     if not all(math.isfinite(one.error) for one in evidence):
         raise InvalidProblem(
             "the reference gives NaN or infinity where its float64 oracle doesn't, or the other way round: nothing "
@@ -121,6 +123,27 @@ def gather_evidence(
             "keeps state from call to call, or draws random numbers; make what it keeps or draws an input"
         )
     return want, evidence
+
+
+def with_serial_sums(
+    evidence: Sequence[ErrorEvidence], oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]
+) -> tuple[ErrorEvidence, ...]:
+    """Add the errors of serial sums, which take long, to evidence on the same inputs. `want` are their right values."""
+    summed = oracle.summed_serially(inputs)
+    if summed is None:
+        return tuple(evidence)
+    found = zip(evidence, summed, want, strict=True)
+    return tuple(replace(one, of_serial_sums=distance(got, right, one.unit)) for one, got, right in found)
+
+
+def may_excuse(tolerances: Sequence[Tolerance], compared: Sequence[OutputComparison]) -> bool:
+    """Say whether these tolerances, or such as other rows may lead to, could admit what a comparison found outside of
+    derived ones, whose relative part counts local scales."""
+    pairs = zip(tolerances, compared, strict=True)
+    return all(
+        found.passed or found.worst <= found.tolerance.growth(new) or found.worst * found.tolerance.rtol <= _FAR
+        for new, found in pairs
+    )
 
 
 def with_eager_among_all(

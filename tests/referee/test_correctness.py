@@ -138,6 +138,21 @@ def test_what_is_wrong_now_and_then_is_nondeterministic(double: Setting, wrong_o
     assert tells(reason, "wrong values once", "right")
 
 
+@pytest.mark.parametrize(("seconds", "verdict"), [(60.0, Verdict.NONDETERMINISTIC), (0.0, Verdict.WRONG_VALUES)])
+def test_a_slow_kernel_is_not_repeated_for_long(
+    double: Setting, seconds: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class RightAtLast(nn.Module):
+        calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return x * 2 if self.calls > 4 else torch.zeros_like(x)
+
+    monkeypatch.setattr("harness.referee.buffers.repetition._REPEATING_S", seconds)
+    assert verdict_of(double, RightAtLast)[0] is verdict
+
+
 def test_wrong_values_behind_an_error_that_nobody_asked_about_are_a_failed_launch(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

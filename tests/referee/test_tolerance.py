@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -213,3 +214,17 @@ def test_evidence_is_kept_where_eager_finds_no_room_for_all_rows(
     monkeypatch.setattr(type(setting), "on_gpu", True)
     monkeypatch.setattr(setting.oracle, "native", short)
     assert judge_values(kernel, inputs, setting, tolerances)[0].passed
+
+
+@pytest.mark.parametrize(("error", "is_sought"), [(0.001, True), (0.3, True), (3.0, False), (math.nan, False)])
+def test_serial_sums_are_not_taken_for_what_they_could_not_excuse(
+    error: float, is_sought: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = made(tmp_path, "torch.softmax(x, 1)", "torch.rand(3, 300)")
+    asked: list[int] = []
+    monkeypatch.setattr(setting.oracle, "summed_serially", asked.append)
+    inputs = torch.rand(3, 300, generator=torch.Generator().manual_seed(1))
+    wrong = torch.softmax(inputs, 1)
+    wrong[1, 7] += error * 2 * wrong[1].square().mean().sqrt()
+    assert not judge_values([wrong], [inputs], setting)[0].passed
+    assert bool(asked) is is_sought

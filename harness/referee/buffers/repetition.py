@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from harness.model.check import Check, Scope
 from harness.model.verdict import Verdict
 from harness.referee.buffers.case_turns import CaseTurns, at
@@ -12,6 +14,8 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
 
 _TIMES = 3
+_REPEATING_S = 2.0
+"""No repetition begins later: a kernel may take ten seconds a call."""
 _UNASKED_CHARS = 200
 
 
@@ -58,10 +62,13 @@ def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
 
 def _what_makes_it_right(case: CaseTurns, taken: Taken, call: int) -> str | None:
     """Say what makes the call right; None where it is always wrong."""
+    until = time.monotonic() + _REPEATING_S
     try:
         for number in range(1, _TIMES + 1):
             if _is_right(case, taken, call, taken.asked.conditions):
                 return f"the same inputs gave wrong values {_times(number)}, then right ones"
+            if time.monotonic() > until:
+                return None
         if taken.asked.conditions.late_inputs and _is_right(case, taken, call, Conditions()):
             return (
                 "right values where the inputs lie ready, and wrong ones where they come late, on the current stream: "

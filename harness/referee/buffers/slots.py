@@ -59,22 +59,26 @@ class Capacity:
         size, outputs = tensor_bytes(inputs), setting.spec.nbytes
         may_be_short = bool(self.references) and size + outputs <= SHORT_BYTES
         many = replace(self, calls=SHORT_CALLS * self.calls) if may_be_short else self
-        return many.affordable(size, outputs, free, total, setting.call_bytes)
+        in_pieces = setting.oracle.rows(inputs, setting.spec) is not None
+        return many.affordable(size, outputs, free, total, setting.call_bytes, in_pieces)
 
-    def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int, call_bytes: int = 0) -> Slots:
+    def affordable(
+        self, input_bytes: int, output_bytes: int, free: int, total: int, call_bytes: int = 0, in_pieces: bool = True
+    ) -> Slots:
         """Return the slots that fit. `call_bytes`: the most that an eager call allocates, outputs among it.
 
         Every arm holds what a call takes; the solution holds an earlier call's outputs, too. An arm that changes the
         layout holds the inputs as well; one that changes their type holds both. The referee makes the inputs of one
-        call at a time, and the oracle works in pieces.
+        call at a time, and the oracle works `in_pieces` or does in float64 all that a call does.
         """
         slot = max(1, input_bytes + output_bytes)
+        oracle = _WORKSPACE_BYTES if in_pieces else max(_WORKSPACE_BYTES, 2 * (slot + call_bytes))
         call = max(call_bytes, output_bytes + min(_WORKSPACE_BYTES, input_bytes)) + PROCESS_BYTES
 
         def left_beside(references: Sequence[ReferenceArm]) -> float:
             own = sum(2 * slot for name in references if name in _CONVERTED)
             own += ("channels-last" in references) * input_bytes
-            kept = (1 + len(references)) * call + output_bytes + own + input_bytes + _WORKSPACE_BYTES
+            kept = (1 + len(references)) * call + output_bytes + own + input_bytes + oracle
             return min(free, total * _USABLE_SHARE) - kept
 
         slots = int(min(left_beside(self.references), total * _SHARED_SHARE) // slot)

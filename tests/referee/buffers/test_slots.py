@@ -35,6 +35,15 @@ def test_memory_that_others_hold_is_not_there() -> None:
     assert capacity.affordable(2_147_483_648, 2_139_103_232, 36_000_000_000, TOTAL).count == 4
 
 
+def test_slots_leave_room_for_an_oracle_that_does_all_in_one_piece() -> None:
+    """The mean of squares over two inputs of 4 GiB, level 1 no. 94: in float64 four times as much."""
+    given, call = 8_589_934_592, 8_589_934_592
+    capacity = Capacity(3, ("eager", "control"))
+    assert capacity.affordable(given, 4, TOTAL, TOTAL, call, in_pieces=True).count == 3
+    assert capacity.affordable(given, 4, TOTAL, TOTAL, call, in_pieces=False).count == 1
+    assert capacity.affordable(given // 16, 4, TOTAL, TOTAL, call // 16, in_pieces=False).count == 3
+
+
 @pytest.mark.parametrize(
     ("input_gib", "output_gib", "call_gib", "total_gib", "is_short"),
     [
