@@ -178,7 +178,8 @@ def prepare_setting(
     before = _allocated_anew(reference)
     spec = reference.output_spec(model, inputs)
     call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
-    oracle = Oracle(reference, model, problem.independent_batch, device)
+    is_claimed = problem.independent_batch and not problem.backward  # parameters' gradients are sums over all rows
+    oracle = Oracle(reference, model, is_claimed, device)
     return Setting(
         problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes, varied_for
     )

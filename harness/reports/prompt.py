@@ -24,14 +24,19 @@ _RULES = """\
 - Launch on the current stream, and don't synchronise in forward().
 - Outputs are compared with the reference in float64, on several seeds and on changed inputs. The declared precision is
   {precision}. Speed counts only where values are right."""
+_STEP = """
+- A call is a training step: forward(), then backward with random gradients of the outputs. The gradients of inputs and
+  parameters are compared and timed as well: call your kernels in a torch.autograd.Function."""
 
 
-def prompt_text(title: str, source: str, precision: str, cases: Sequence[str], description: str = "") -> str:
-    """`source` is the reference's, `cases` are the problem's."""
+def prompt_text(
+    title: str, source: str, precision: str, cases: Sequence[str], description: str = "", backward: bool = False
+) -> str:
+    """`source` is the reference's, `cases` are the problem's. `backward`: a call is a training step."""
     pieces = [
         "Write a faster replacement for the PyTorch module Model below, with GPU kernels of your own.",
         f"# Task: {harmless(title)}\n\n{harmless(description).strip()}".rstrip(),
-        f"# Rules\n\n{_RULES.format(precision=precision)}",
+        f"# Rules\n\n{_RULES.format(precision=precision)}{_STEP if backward else ''}",
         f"# Cases\n\n{_cases(cases)}",
         f"# Reference\n\n{fenced(source, 'python')}",
         "# Answer\n\nAnswer with the whole file in one Python block: imports, kernels, and ModelNew.",

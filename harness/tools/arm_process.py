@@ -104,7 +104,7 @@ def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol)
     protocol.reach("load")
     arm.load(Load(task.solution, "ModelNew", FLAGS, task.compilers, builds_others=True))
     protocol.reach("construct")
-    arm.construct(Construct(encode_value(reference.init_inputs), task.seed))
+    arm.construct(Construct(encode_value(reference.init_inputs), task.seed, step=reference.step))
     return arm.model
 
 

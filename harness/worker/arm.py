@@ -16,7 +16,7 @@ import torch
 
 from harness.devices.base import WorkerDevice
 from harness.sandbox.wire.codec import decode_value
-from harness.sandbox.wire.construction import take_batch_statistics, varied_initialisers
+from harness.sandbox.wire.construction import take_batch_statistics, training_step, varied_initialisers
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -30,6 +30,7 @@ from harness.sandbox.wire.messages import (
     FlagChange,
     Load,
     Loaded,
+    Step,
     TakeTurn,
     TensorRef,
     TurnTaken,
@@ -113,6 +114,8 @@ class Arm:
                 target.copy_(given)
                 loaded.append(name)
         self._model = optimize(model, request.optimization)
+        if request.step is not None:
+            self._model = _stepping(self._model, model, request.step)
         self._channels_last = request.optimization is not None and request.optimization.channels_last
         self.device.synchronize()
         return Constructed(tuple(own), tuple(loaded), self.extensions.take_reports(), tuple(in_place))
@@ -204,6 +207,18 @@ class Arm:
         flat = self._buffers[ref.buffer][ref.offset :]
         usable = flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
         return usable.as_strided(ref.shape, ref.stride)
+
+
+def _stepping(call: Any, model: torch.nn.Module, step: Step) -> Any:
+    """The training step of a model that is called by `call`. Raises: AttributeError for a parameter it hasn't."""
+    own = dict(model.named_parameters())
+    if missing := next((name for name in step.parameters if name not in own), None):
+        raise AttributeError(
+            f"{type(model).__name__} has no parameter '{missing}', whose gradient is asked for: name them as Model "
+            f"does; it has {', '.join(own) or 'none'}"
+        )
+    parameters = [own[name] for name in step.parameters]
+    return lambda *given: training_step(call, given, step.cotangents, parameters)
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -77,6 +77,8 @@ class ProblemFile:
     """exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: derived."""
     independent_batch: bool = False
     """True where rows along dimension 0 don't depend on each other; this is verified before it is used."""
+    backward: bool = False
+    """True: a call is a training step, which gives the gradients of inputs and parameters as well."""
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
     where the operation has a meaning for them."""
@@ -89,8 +91,8 @@ class Problem:
     """A validated problem. `cases` holds 'full' (the constants as written) first.
 
     `independent_batch`: rows along dimension 0 of tensor inputs and outputs don't depend on each other, so that the
-    oracle may work in pieces; checked on a small case before it is relied on. `batch_statistics`:
-    normalisations take the batch's, as in training mode.
+    oracle may work in pieces; checked on a small case before it is relied on. `backward`: a call is a training step,
+    forward and backward. `batch_statistics`: normalisations take the batch's, as in training mode.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Problem:
     independent_batch: bool
     cases: dict[str, Case]
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
+    backward: bool = False
     batch_statistics: bool = False
 
     @property
@@ -138,6 +141,7 @@ def load_problem(folder: Path) -> Problem:
         independent_batch=written.independent_batch,
         cases={FULL: Case(), **{name: case or Case() for name, case in written.cases.items() if name != FULL}},
         variants=tuple(dict.fromkeys(written.variants)),
+        backward=written.backward,
     )
 
 

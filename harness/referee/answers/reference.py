@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import math
 import random
 import sys
@@ -11,15 +12,21 @@ import threading
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy
 import torch
 from torch.overrides import TorchFunctionMode
 
 from harness.sandbox.wire.codec import NotPlain, encode_value
-from harness.sandbox.wire.construction import keeping_statistics, take_batch_statistics, varied_initialisers
-from harness.sandbox.wire.messages import Structure
+from harness.sandbox.wire.construction import (
+    as_leaves,
+    keeping_statistics,
+    take_batch_statistics,
+    training_step,
+    varied_initialisers,
+)
+from harness.sandbox.wire.messages import Step, Structure
 from harness.workspace.problem import Problem
 
 _GENERATORS = threading.RLock()
@@ -67,6 +74,7 @@ class Reference:
         self.case = case
         self._device = device
         self._batch_statistics = problem.batch_statistics
+        self._is_step = problem.backward
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
             code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
@@ -83,7 +91,8 @@ class Reference:
             encode_value(self.init_inputs)
         except NotPlain as error:
             raise InvalidProblem(f"get_init_inputs() of case '{case}' returns a {error}; plain values belong") from None
-        stated = {name: self._module.__dict__.get(name) for name in _STATED if override is None}
+        is_stated = override is None and not self._is_step
+        stated = {name: self._module.__dict__.get(name) for name in _STATED if is_stated}
         self._stated: dict[str, int | None] = {name: self._number(name, value) for name, value in stated.items()}
 
     @property
@@ -96,7 +105,7 @@ class Reference:
 
     def stated(self, name: Literal["least_bytes", "least_operations"]) -> int | None:
         """Return what problem.py states of a call's work by the case's constants; None where it is left to the count,
-        as in cases with init inputs of their own."""
+        as for training steps and in cases with init inputs of their own."""
         return self._stated.get(name)
 
     def _number(self, name: str, value: Any) -> int | None:
@@ -111,28 +120,68 @@ class Reference:
 
         `varies`: initialise constant parameters at random, as the message Construct asks workers to.
         """
+        return self._ready(self._constructed(seed, varies))
+
+    def construct_on_meta(self) -> torch.nn.Module:
+        """Make a Model without memory. Raises: InvalidProblem where its constructor needs real tensors."""
+        return self._ready(self._constructed_on_meta())
+
+    def _constructed(self, seed: int, varies: bool = False) -> torch.nn.Module:
         initialisers = varied_initialisers(seed) if varies else contextlib.nullcontext()
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed, self._device)
             with torch.no_grad(), Placed(self._device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
-            return self._ready(model.to(self._device))
+            return model.to(self._device)
 
-    def construct_on_meta(self) -> torch.nn.Module:
-        """Make a Model without memory. Raises: InvalidProblem where its constructor needs real tensors."""
+    def _constructed_on_meta(self) -> torch.nn.Module:
         complaint = "Model(*init_inputs) works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
             model: torch.nn.Module = self._module.Model(*self.init_inputs)
-        return self._ready(model.to("meta"))
+        return model.to("meta")
 
     def _ready(self, model: torch.nn.Module) -> torch.nn.Module:
         model.eval()
         if self._batch_statistics:
             take_batch_statistics(model)
-        return model
+        return TrainingStep(model, self.step) if self.step else model
+
+    @property
+    def step(self) -> Step | None:
+        """What a call does besides forward(); None where that is all."""
+        return Step(self._backward.parameters, len(self._backward.cotangents)) if self._is_step else None
+
+    @functools.cached_property
+    def _backward(self) -> _Backward:
+        """Found by a run, without memory where the problem's code permits. Raises: InvalidProblem where no output has a
+        gradient."""
+        if not self._is_step:
+            return _Backward((), ())
+        if not self.on_gpu:  # there meta tensors take longer than a run
+            with contextlib.suppress(InvalidProblem):
+                return self._find_backward(self._constructed_on_meta(), self._specs())
+        return self._find_backward(self._constructed(0), self._draw(0))
+
+    def _find_backward(self, model: torch.nn.Module, inputs: Sequence[Any]) -> _Backward:
+        with torch.enable_grad(), blamed_on(self, "Model.forward() failed"):
+            reached = [one for one in unpack(model.eval()(*as_leaves(inputs)))[1] if one.requires_grad]
+            if not reached:
+                raise InvalidProblem("problem.yaml has backward: true, but no output of Model.forward() has a gradient")
+            own = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+            ones = [torch.ones_like(output) for output in reached]
+            gradients = torch.autograd.grad(reached, list(own.values()), ones, allow_unused=True) if own else ()
+        used = (name for name, gradient in zip(own, gradients, strict=True) if gradient is not None)
+        return _Backward(tuple(used), tuple((tuple(output.shape), output.dtype) for output in reached))
 
     def make_inputs(self, seed: int) -> list[Any]:
-        """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes."""
+        """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes. A training step's
+        cotangents follow them."""
+        forms = self._backward.cotangents  # first: to find them, others are drawn
+        with _GENERATORS:
+            inputs = self._draw(seed)
+            return inputs + [torch.randn(shape, dtype=dtype, device=self._device) for shape, dtype in forms]
+
+    def _draw(self, seed: int) -> list[Any]:
         with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
             _seed_everything(seed, self._device)
             inputs = list(self._module.get_inputs())
@@ -140,6 +189,10 @@ class Reference:
 
     def input_specs(self) -> list[torch.Tensor]:
         """Make the inputs as meta tensors. Raises: InvalidProblem where get_inputs() needs real memory."""
+        forms = self._backward.cotangents
+        return self._specs() + [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in forms]
+
+    def _specs(self) -> list[torch.Tensor]:
         complaint = "get_inputs() works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
             return list(self._module.get_inputs())
@@ -156,6 +209,29 @@ class Reference:
             with blamed_on(self, "Model.forward() failed"), torch.no_grad():
                 run = model, real, model(*real)
         return _spec_of(*run)
+
+
+class TrainingStep(torch.nn.Module):
+    """A model whose call is a training_step(); it has the model's state under the same names."""
+
+    def __init__(self, model: torch.nn.Module, step: Step) -> None:
+        super().__init__()
+        self.model = model
+        self._step = step
+
+    def forward(self, *given: Any) -> Any:
+        own = dict(self.model.named_parameters())
+        return training_step(self.model, given, self._step.cotangents, [own[name] for name in self._step.parameters])
+
+    def state_dict(self, *arguments: Any, **options: Any) -> Any:
+        return self.model.state_dict(*arguments, **options)
+
+
+class _Backward(NamedTuple):
+    """The names of the parameters that get gradients, and shape and dtype of each output that has one."""
+
+    parameters: tuple[str, ...]
+    cotangents: tuple[tuple[tuple[int, ...], torch.dtype], ...]
 
 
 def keeps_statistics(problem: Problem, case: str) -> bool:

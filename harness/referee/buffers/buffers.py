@@ -150,6 +150,7 @@ class Buffers:
                 optimization,
                 varies=setting.varied_for is not None,
                 batch_statistics=setting.problem.batch_statistics,
+                step=setting.reference.step,
             )
             reply = worker.ask(construct, timeout_s)
             if number is not None:

@@ -122,11 +122,14 @@ def _with_scales_left_out(specimen: Specimen) -> Answers | None:
     return _answers(specimen, model, specimen.inputs)
 
 
+_UNUSED_BY_A_GRADIENT = ("step", "a gradient needn't depend on the weights")
+
 OTHER_WEIGHTS = Mutant(
     "other_weights",
     "computes with weights of its own",
     _with_other_weights,
     "the outputs don't depend on the weights beyond the tolerance: draw larger ones, or lower it",
+    *_UNUSED_BY_A_GRADIENT,
 )
 
 LEFT_OUT = Mutant(
@@ -134,6 +137,7 @@ LEFT_OUT = Mutant(
     "leaves out scales and offsets (biases, the weights of a normalisation)",
     _with_scales_left_out,
     "the parameters change nothing as they are initialised: draw them at random in Model.__init__()",
+    *_UNUSED_BY_A_GRADIENT,
 )
 
 

@@ -231,7 +231,9 @@ def _complaints_on_reference(draw: Draw, evidence: Sequence[ErrorEvidence]) -> I
 
 
 def _facts(specimen: Specimen) -> set[str]:
-    """'negative' where an input is, and the names of the roundings that change an input or a weight."""
+    """'negative' where an input is, 'step' for a training step, and the names of the roundings that change an input or
+    a weight."""
     tensors = [value for value in specimen.inputs if isinstance(value, torch.Tensor) and not value.is_complex()]
     facts = {name for name in ROUNDINGS if is_inexact_in(name, specimen)}
+    facts |= {"step"} if specimen.setting.problem.backward else set()
     return facts | ({"negative"} if any(bool((tensor < 0).any()) for tensor in tensors) else set())

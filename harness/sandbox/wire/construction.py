@@ -1,15 +1,15 @@
-"""Two ways in which both sides make a problem's model other than as it is written.
+"""Three ways in which both sides make or call a problem's model other than as it is written.
 
 Initialisers of torch.nn.init leave no constants, for problems whose outputs would carry no information. Both sides
-construct their modules under them, so what a module derives from its parameters derives from varied ones. And
-normalisations that keep running statistics take the batch's instead.
+construct their modules under them, so what a module derives from its parameters derives from varied ones.
+Normalisations that keep running statistics take the batch's instead. And a training step returns gradients as well.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,3 +70,45 @@ def take_batch_statistics(model: Module) -> None:
     for layer in keeping_statistics(model):
         layer.train()
         layer.track_running_stats = False
+
+
+def training_step(
+    model: Callable[..., Any], given: Sequence[Any], cotangents: int, parameters: Sequence[torch.nn.Parameter]
+) -> Any:
+    """Call a model forward and backward: return its outputs, then the gradients of its floating inputs, then those of
+    these parameters; zeros for what isn't used. The last inputs are `cotangents`, the gradients of a loss by each
+    output that has one.
+
+    Raises: TypeError where other outputs have gradients.
+    """
+    inputs, by_outputs = as_leaves(given[:-cotangents]), given[-cotangents:]
+    with torch.enable_grad():
+        returned = model(*inputs)
+        outputs = [returned] if isinstance(returned, torch.Tensor) else returned
+        if type(outputs) not in (tuple, list) or not all(isinstance(one, torch.Tensor) for one in outputs):
+            return returned
+        reached = [output for output in outputs if output.requires_grad]
+        if len(reached) != cotangents:
+            raise TypeError(
+                f"{len(reached)} outputs have a gradient, {cotangents} of Model's have: call kernels of your own in "
+                "forward() and backward() of a torch.autograd.Function"
+            )
+        wanted = [*(value for value in inputs if isinstance(value, torch.Tensor) and value.requires_grad), *parameters]
+        gradients = torch.autograd.grad(reached, wanted, by_outputs, materialize_grads=True)
+    return *(output.detach() for output in outputs), *_apart(gradients, given)
+
+
+def as_leaves(inputs: Sequence[Any]) -> list[Any]:
+    """The inputs, of which the floating tensors are to get gradients."""
+    is_floating = [isinstance(value, torch.Tensor) and value.is_floating_point() for value in inputs]
+    return [value.detach().requires_grad_() if one else value for value, one in zip(inputs, is_floating, strict=True)]
+
+
+def _apart(gradients: Sequence[torch.Tensor], others: Sequence[Any]) -> Iterator[torch.Tensor]:
+    """Gradients in memory of their own: that of a sum is the cotangent itself."""
+    seen = {value.data_ptr() for value in others if isinstance(value, torch.Tensor)}
+    for gradient in gradients:
+        own = gradient.contiguous()
+        own = own.clone() if own.data_ptr() in seen else own
+        seen.add(own.data_ptr())
+        yield own

@@ -101,11 +101,20 @@ class Optimization:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A training step: the last inputs of a call are `cotangents`, the gradients of a loss by the outputs. It returns
+    the gradients of the other inputs and of the `parameters` with these names, too."""
+
+    parameters: tuple[str, ...]
+    cotangents: int
+
+
+@dataclass(frozen=True)
 class Construct:
     """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
 
     `varies`: layers that it makes start with varied parameters, see construction. `batch_statistics`: its
-    normalisations take the batch's statistics.
+    normalisations take the batch's statistics. `step`: its calls are training steps.
     """
 
     init_inputs: Any
@@ -114,6 +123,7 @@ class Construct:
     optimization: Optimization | None = None
     varies: bool = False
     batch_statistics: bool = False
+    step: Step | None = None
 
 
 @dataclass(frozen=True)

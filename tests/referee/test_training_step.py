@@ -1,0 +1,180 @@
+"""Problems with `backward: true`: outputs and gradients of a call that runs forward and backward."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.model.verdict import Verdict
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.ceilings.work import operations_of_run
+from harness.referee.mutants.problem_check import check_problem
+from harness.referee.setting import Setting
+from harness.workspace.problem import load_problem
+from tests.referee.in_process import checked, setting_of
+from tests.referee.test_correctness import require_passed, verdict_of
+from tests.wording import tells
+
+LAYER = """\
+import torch
+from torch import nn
+rows, width, hidden = 16, 40, 24
+class Model(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.project = nn.Linear(width, hidden)
+        self.scale = nn.Parameter(torch.rand(hidden) + 0.5)
+    def forward(self, x, mask):
+        return torch.tanh(self.project(x)) * self.scale * mask
+def get_inputs():
+    return [torch.randn(rows, width), torch.randint(0, 2, (rows, 1))]
+def get_init_inputs():
+    return [width, hidden]
+"""
+
+
+class Layer(torch.autograd.Function):
+    """An own forward and backward; `fault` names what is wrong with the backward."""
+
+    fault = ""
+
+    @staticmethod
+    def forward(context: Any, x: Any, weight: Any, bias: Any, scale: Any, mask: Any) -> Any:
+        waves = torch.tanh(x @ weight.t() + bias)
+        context.save_for_backward(x, weight, scale, mask, waves)
+        return waves * scale * mask
+
+    @staticmethod
+    def backward(context: Any, by_output: Any) -> Any:
+        x, weight, scale, mask, waves = context.saved_tensors
+        by_scale = (by_output * mask * waves).sum(0)
+        inner = by_output * mask * scale * (1 if Layer.fault == "a missing term" else 1 - waves.square())
+        by_x = inner @ weight
+        return {
+            "": (by_x, inner.t() @ x, inner.sum(0), by_scale, None),
+            "a missing term": (by_x, inner.t() @ x, inner.sum(0), by_scale, None),
+            "the wrong sign": (by_x, inner.t() @ x, -inner.sum(0), by_scale, None),
+            "a detached path": (None, inner.t() @ x, inner.sum(0), by_scale, None),
+            "one row alone": (by_x, inner.t() @ x, inner[0], by_scale, None),
+        }[Layer.fault]
+
+
+class Honest(nn.Module):
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(width, hidden)
+        self.scale = nn.Parameter(torch.rand(hidden) + 0.5)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+        return Layer.apply(x, self.project.weight, self.project.bias, self.scale, mask)
+
+
+class Undifferentiable(Honest):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+        with torch.no_grad():
+            return torch.tanh(self.project(x)) * self.scale * mask
+
+
+class Renamed(nn.Module):
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(width, hidden)
+
+
+@pytest.fixture
+def layer(tmp_path: Path) -> Setting:
+    return setting_of(tmp_path, LAYER, "backward: true\n")
+
+
+def test_a_step_returns_the_outputs_and_a_gradient_for_each_floating_input_and_parameter(layer: Setting) -> None:
+    assert layer.spec.shapes == ((16, 24), (16, 40), (24,), (24, 40), (24,))
+    x, mask, cotangent = layer.reference.make_inputs(1)
+    y, by_x, by_scale, by_weight, by_bias = layer.oracle.answer([x, mask, cotangent])
+    model = layer.reference.construct(layer.construction_seed).model.double()
+    given = x.double().requires_grad_()
+    with torch.enable_grad():
+        (model(given, mask) * cotangent).sum().backward()
+    wanted = (given.grad, model.scale.grad, model.project.weight.grad, model.project.bias.grad)
+    for found, want in zip((by_x, by_scale, by_weight, by_bias), wanted, strict=True):
+        torch.testing.assert_close(found, want)
+    assert not y.requires_grad
+
+
+def test_inputs_and_cotangents_follow_from_the_seed(layer: Setting) -> None:
+    first, again, other = (layer.reference.make_inputs(seed) for seed in (1, 1, 2))
+    assert all(map(torch.equal, first, again))
+    assert not torch.equal(first[2], other[2])
+    assert first[2].shape == (16, 24)
+
+
+def test_an_own_backward_passes_with_every_variant(layer: Setting) -> None:
+    outcome, _ = checked(layer, Honest)
+    require_passed(outcome)
+    assert any(check.variant for check in outcome.checks)
+    assert len(outcome.checks[0].outputs) == 5
+
+
+@pytest.mark.parametrize("fault", ["a missing term", "the wrong sign", "a detached path", "one row alone"])
+def test_a_wrong_gradient_is_a_wrong_value(layer: Setting, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Layer, "fault", fault)
+    assert verdict_of(layer, Honest)[0] is Verdict.WRONG_VALUES
+
+
+@pytest.mark.parametrize(
+    ("model", "verdict", "words"),
+    [
+        (Undifferentiable, Verdict.RUNTIME_ERROR, ("torch.autograd.Function",)),
+        (Renamed, Verdict.LOAD_ERROR, ("scale", "layer.weight")),
+    ],
+)
+def test_a_solution_without_gradients_is_told_what_is_missing(
+    layer: Setting, model: type[nn.Module], verdict: Verdict, words: tuple[str, ...]
+) -> None:
+    found, reason = verdict_of(layer, model)
+    assert found is verdict
+    assert tells(reason, *words)
+
+
+def test_a_gradient_that_is_the_cotangent_itself_shares_no_memory_with_it(tmp_path: Path) -> None:
+    shift = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "x[:, :hidden] + self.scale")
+    setting = setting_of(tmp_path, shift, "backward: true\n")
+
+    class Shift(Honest):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return x[:, :24] + self.scale
+
+    require_passed(checked(setting, Shift)[0])
+    assert not setting.spec.shared_inputs
+
+
+def test_operations_of_both_directions_count(layer: Setting, tmp_path: Path) -> None:
+    forward = setting_of(tmp_path / "forward", LAYER)
+    both, one = (operations_of_run(one.model, one.reference.make_inputs(1)).total for one in (layer, forward))
+    assert both == 3 * one
+
+
+def test_a_problem_without_gradients_is_named(tmp_path: Path) -> None:
+    constant = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "mask * 2")
+    with pytest.raises(InvalidProblem) as raised:
+        setting_of(tmp_path, constant, "backward: true\n")
+    assert tells(str(raised.value), "backward", "gradient")
+
+
+def test_mutants_are_told_from_the_step_and_a_gradient_without_weights_is_none(tmp_path: Path) -> None:
+    scaled = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "x * self.scale * mask").replace(
+        "40, 24", "24, 24"
+    )
+    folder = tmp_path / "scaled"
+    folder.mkdir()
+    (folder / "problem.py").write_text(scaled)
+    (folder / "problem.yaml").write_text("backward: true\n")
+    check = check_problem(load_problem(folder), ["full"], 1, "cpu", lambda what: None)
+    let_pass = {one.name for one in check.mutants if one.advice}
+    of_weight = next(one for one in check.mutants if (one.name, one.output) == ("other_weights", 2))
+    assert of_weight.harmless
+    assert not let_pass - {"last_row", "last_item"}  # which the mask may hide
+    assert {(one.name, one.output) for one in check.mutants} >= {("sign", 1), ("sign", 2), ("input_2_ignored", 1)}
