@@ -18,7 +18,7 @@ from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import CallTaken
 
-_ROUNDS = 3
+ROUNDS = 3
 """Times that a few rows outside the tolerance are looked at: others may err more."""
 _OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of-bounds"}
 
@@ -75,7 +75,7 @@ def judge_values(
     """
     held_to = tuple(tolerances or setting.tolerances)
     compared = compared_with_oracle(got, inputs, setting, held_to)
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         if all(output.passed for output in compared):
             break
         milder = setting.milder(compared, inputs)

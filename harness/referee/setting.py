@@ -99,27 +99,37 @@ class Setting:
         return tuple(one.tolerance for one in self.evidence)
 
     def milder(self, compared: Sequence[OutputComparison], inputs: Sequence[Any]) -> tuple[Tolerance, ...]:
-        """Loosen the tolerances of a comparison to the reference's own error on the first rows of these inputs that it
-        found outside: by themselves, and as eager computes them among all rows, since for fewer cuDNN may choose an
-        algorithm that errs less. As they are where that can't excuse what was found."""
+        """Loosen the tolerances of a comparison by evidence_against() it; as they are where that can't excuse it."""
         tolerances = tuple(output.tolerance for output in compared)
         if self.problem.tolerance is not None:
             return tolerances
+        try:
+            evidence = self.evidence_against(compared, inputs)
+        except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+            return tolerances
+        milder = tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
+        return milder if may_excuse(milder, compared) else tolerances
+
+    def evidence_against(
+        self, compared: Sequence[OutputComparison], inputs: Sequence[Any]
+    ) -> tuple[ErrorEvidence, ...]:
+        """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by
+        themselves, as eager computes them among all rows, since for fewer cuDNN may choose an algorithm that errs less,
+        and with serial sums where these may excuse it.
+
+        Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
+        """
         rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
         divided = self.oracle.rows(inputs, self.spec)
         on = divided.together(inputs, rows) if divided and rows else inputs
-        try:
-            want, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision)
-        except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            return tolerances
+        want, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision)
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             if self.on_gpu and on is not inputs:
                 evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             if may_excuse([one.loosest for one in evidence], compared):
                 evidence = with_serial_sums(evidence, self.oracle, on, want)
-        milder = tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
-        return milder if may_excuse(milder, compared) else tolerances
+        return evidence
 
     def rounded(self, answers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The oracle's answers in the dtypes of the reference's outputs, contiguous."""

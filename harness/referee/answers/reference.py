@@ -148,7 +148,7 @@ class Reference:
 
     @property
     def step(self) -> Step | None:
-        """What a call does besides forward(); None where that is all."""
+        """The training step that a call is; None where it is forward() alone."""
         return Step(self._backward.parameters, len(self._backward.cotangents)) if self._is_step else None
 
     @functools.cached_property

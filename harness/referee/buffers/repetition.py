@@ -15,7 +15,7 @@ from harness.sandbox.wire.device import Conditions
 
 _TIMES = 3
 _REPEATING_S = 2.0
-"""No repetition begins later: a kernel may take ten seconds a call."""
+"""Repetitions don't begin later: a kernel may take ten seconds a call."""
 _UNASKED_CHARS = 200
 
 
