@@ -122,6 +122,7 @@ def check_sampled(
             except SolutionFailed as error:
                 if error.verdict is not Verdict.UNSUPPORTED:
                     raise
+                buffers.forget(worker)  # a launch that was given up fails all that follows
                 return (check,), tuple(remarks), weights, _undecided(check, error)
             check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
     return (check,), tuple(remarks), weights, _failure(check)

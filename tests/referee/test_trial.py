@@ -24,6 +24,7 @@ from harness.referee import trial as trial_module
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit.custom import TracedCase
 from harness.referee.audit.run_time import Written
+from harness.referee.buffers import buffers as buffers_module
 from harness.referee.buffers.turns import ALL_BLOCKS
 from harness.referee.found import Found
 from harness.referee.simulated_trial import SimulatedTrial
@@ -495,11 +496,16 @@ def test_a_solution_right_in_a_shrunk_case_alone_is_rejected(tmp_path: Path, mon
 def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_the_shrunk_case(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All blocks take the simulator too long: the sampled ones neither convict nor are forgotten."""
+    """All blocks take the simulator too long: the sampled ones neither convict nor are forgotten. A launch that was
+    given up fails whatever the worker does next, which convicts nobody either."""
     take = sampling_module.take_turn
+
+    def fail(*given: Any) -> None:
+        raise SolutionFailed(Verdict.RUNTIME_ERROR, "CUDA error: the launch timed out and was terminated")
 
     def take_turn(worker: Any, buffers: Any, request: TakeTurn, limits: Any) -> Any:
         if request.sample_blocks == ALL_BLOCKS:
+            monkeypatch.setattr(buffers_module, "_detach", fail)
             raise SolutionFailed(Verdict.TIMEOUT, "no answer within 60 s")
         return take(worker, buffers, request, limits)
 
