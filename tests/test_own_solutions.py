@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.workspace.workspace import Workspace
 from tests.evaluations import QUICK, evaluate_all
@@ -28,8 +29,14 @@ def test_solutions_pass_on_the_simulator(problem: str, tmp_path: Path) -> None:
             assert "inline PTX (asm)" in evaluation.failure.reason
             continue
         assert evaluation.verdict.passed, evaluation.failure
-        assert {check.case for check in evaluation.checks} == set(workspace.problem(problem).cases)
+        cases = set(workspace.problem(problem).cases)
+        assert {check.case for check in evaluation.checks} == cases - set(_not_compared(evaluation))
         assert evaluation.timing is None
+
+
+def _not_compared(evaluation: Evaluation) -> list[str]:
+    """The cases too large for the simulator, where several launches build on each other."""
+    return [remark.partition(":")[0] for remark in evaluation.remarks if "values not compared" in remark]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
