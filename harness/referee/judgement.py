@@ -158,7 +158,7 @@ def describe_finding(finding: Finding) -> str:
 
 
 def _described(structure: str, count: int) -> str:
-    return "a tensor" if structure == "tensor" else f"a {structure}" + (f" of {count}" if count else "")
+    return f"a {structure}" + (f" of {count}" if count and structure in {"tuple", "list"} else "")
 
 
 def _shape(shape: Sequence[int]) -> str:

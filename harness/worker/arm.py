@@ -35,8 +35,9 @@ from harness.sandbox.wire.messages import (
     TensorRef,
     TurnTaken,
 )
+from harness.sandbox.wire.structure import unpack
 from harness.worker.extensions import Extensions
-from harness.worker.form import fitting, form_of, is_plain, unpack
+from harness.worker.form import fitting, form_of, is_plain
 from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
 from harness.worker.sharing import Held, Sharing, own_bytes

@@ -1,5 +1,4 @@
-"""The form of what a call returned: its structure, the form of every output, and which of them can be copied as they
-lie."""
+"""The form of every output of a call, and which of them can be copied as they lie."""
 
 from __future__ import annotations
 
@@ -19,15 +18,6 @@ clock has stopped."""
 _is_conj, _is_neg = torch._C.TensorBase.is_conj, torch._C.TensorBase.is_neg
 _is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 _plainly = torch._C.DisableTorchFunction
-
-
-def unpack(returned: object) -> tuple[str, list[Any]]:
-    """The structure's name and the outputs; none where it is no structure that a reference can have."""
-    if isinstance(returned, torch.Tensor):
-        return "tensor", [returned]
-    if type(returned) is tuple or type(returned) is list:
-        return type(returned).__name__, list(returned)
-    return str(type(returned).__name__), []
 
 
 def form_of(output: object) -> OutputForm:

@@ -109,6 +109,33 @@ def test_results_of_earlier_inputs_are_wrong(double: Setting, key: Any) -> None:
     assert verdict_of(double, _cached_by(key))[0] is Verdict.WRONG_VALUES
 
 
+@pytest.mark.parametrize(
+    ("returned", "verdict"),
+    [
+        ("(x * 2, {'sum': x.sum(1), 'low': [x - 1]})", None),
+        ("(x * 2, {'low': [x - 1], 'sum': x.sum(1)})", None),
+        ("(x * 2, {'sum': x.sum(1), 'low': [x]})", Verdict.WRONG_VALUES),
+        ("(x * 2, {'sum': x.sum(1), 'low': (x - 1,)})", Verdict.WRONG_OUTPUT_TYPE),
+        ("(x * 2, {'sum': x.sum(1), 'high': [x - 1]})", Verdict.WRONG_OUTPUT_TYPE),
+        ("(x * 2, {'sum': x.sum(1), 'low': [3]})", Verdict.WRONG_OUTPUT_TYPE),
+        ("(x * 2, x - 1, x.sum(1))", Verdict.WRONG_OUTPUT_TYPE),
+    ],
+)
+def test_outputs_may_be_nested(tmp_path: Path, returned: str, verdict: Verdict | None) -> None:
+    nested = DOUBLE.replace("return x * 2", "return x * 2, {'sum': x.sum(1), 'low': [x - 1]}")
+    setting = setting_of(tmp_path, nested, "independent_batch: true\n")
+    assert setting.spec.structure == "tuple(tensor, dict(low: list(tensor), sum: tensor))"
+
+    class Nested(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return eval(returned, {"x": x})
+
+    if verdict is None:
+        require_passed(checked(setting, Nested)[0])
+    else:
+        assert verdict_of(setting, Nested)[0] is verdict
+
+
 def test_results_of_the_very_same_contents_are_right(double: Setting) -> None:
     require_passed(checked(double, _cached_by(lambda x: x.sum().item()))[0])
 

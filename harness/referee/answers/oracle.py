@@ -18,7 +18,7 @@ from harness.referee.answers.reference import (
     Placed,
     Reference,
     blamed_on,
-    unpack,
+    tensors_of,
 )
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
@@ -255,7 +255,7 @@ class _strict_float32:  # noqa: N801
 
 
 def _outputs(returned: Any) -> tuple[torch.Tensor, ...]:
-    return tuple(unpack(returned)[1])
+    return tuple(tensors_of(returned))
 
 
 def _double(value: Any) -> Any:

@@ -26,7 +26,8 @@ from harness.sandbox.wire.construction import (
     training_step,
     varied_initialisers,
 )
-from harness.sandbox.wire.messages import Step, Structure
+from harness.sandbox.wire.messages import Step
+from harness.sandbox.wire.structure import unpack
 from harness.workspace.problem import Problem
 
 _GENERATORS = threading.RLock()
@@ -52,7 +53,7 @@ class OutputSpec:
     the call, such as a parameter. A solution may do what the reference does.
     """
 
-    structure: Structure
+    structure: str
     dtypes: tuple[torch.dtype, ...]
     shapes: tuple[tuple[int, ...], ...]
     shared_inputs: frozenset[int] = frozenset()
@@ -164,7 +165,7 @@ class Reference:
 
     def _find_backward(self, model: torch.nn.Module, inputs: Sequence[Any]) -> _Backward:
         with torch.enable_grad(), blamed_on(self, "Model.forward() failed"):
-            reached = [one for one in unpack(model.eval()(*as_leaves(inputs)))[1] if one.requires_grad]
+            reached = [one for one in tensors_of(model.eval()(*as_leaves(inputs))) if one.requires_grad]
             if not reached:
                 raise InvalidProblem("problem.yaml has backward: true, but no output of Model.forward() has a gradient")
             own = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
@@ -299,22 +300,23 @@ def _as_written(value: Any) -> Any:
     return tuple(_as_written(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def unpack(returned: Any) -> tuple[Structure, list[torch.Tensor]]:
-    """The tensors that a model returned, and whether alone, in a tuple or in a list. Raises: InvalidProblem."""
-    if isinstance(returned, torch.Tensor):
-        return "tensor", [returned]
-    if returned and type(returned) in (tuple, list) and all(isinstance(item, torch.Tensor) for item in returned):
-        return ("tuple" if type(returned) is tuple else "list"), list(returned)
-    raise InvalidProblem(f"Model.forward() returns a {type(returned).__name__}; tensors, or a tuple or list of them")
+def tensors_of(returned: Any) -> list[torch.Tensor]:
+    """The tensors that a model returned, in order. Raises: InvalidProblem."""
+    structure, outputs = unpack(returned)
+    if not outputs or not all(isinstance(one, torch.Tensor) for one in outputs):
+        raise InvalidProblem(
+            f"Model.forward() returns a {structure}; tensors, or tuples, lists and dicts of them, belong"
+        )
+    return outputs
 
 
 def _spec_of(model: torch.nn.Module, inputs: Sequence[Any], returned: Any) -> OutputSpec:
     """The form of what a model returned for these inputs. Raises: InvalidProblem."""
-    structure, outputs = unpack(returned)
+    outputs = tensors_of(returned)
     own = {_storage(output) for output in outputs}
     given = {number: value for number, value in enumerate(inputs) if isinstance(value, torch.Tensor)}
     return OutputSpec(
-        structure,
+        unpack(returned)[0],
         tuple(t.dtype for t in outputs),
         tuple(tuple(t.shape) for t in outputs),
         shared_inputs=frozenset(number for number, value in given.items() if _storage(value) in own),

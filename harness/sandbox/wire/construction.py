@@ -17,6 +17,8 @@ import torch
 from torch.nn import Module, init
 from torch.nn.modules.batchnorm import _NormBase
 
+from harness.sandbox.wire.structure import unpack
+
 _SPREAD = 0.5
 """A constant becomes uniform within this distance, so the sign of a norm's weight stays."""
 _DEFAULT_SLOPE = math.sqrt(5)
@@ -84,8 +86,8 @@ def training_step(
     inputs, by_outputs = as_leaves(given[:-cotangents]), given[-cotangents:]
     with torch.enable_grad():
         returned = model(*inputs)
-        outputs = [returned] if isinstance(returned, torch.Tensor) else returned
-        if type(outputs) not in (tuple, list) or not all(isinstance(one, torch.Tensor) for one in outputs):
+        outputs = unpack(returned)[1]
+        if not outputs or not all(isinstance(one, torch.Tensor) for one in outputs):
             return returned
         reached = [output for output in outputs if output.requires_grad]
         if len(reached) != cotangents:

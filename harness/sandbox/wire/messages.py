@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 from harness.sandbox.wire.extension_text import ExtensionText
 
-Structure = Literal["tensor", "tuple", "list"]
 Flag = bool | str
 """The setting of a global switch of torch's."""
 
@@ -280,7 +279,7 @@ class OutputForm:
 class CallTaken:
     """The return of one call, and the worker's claims about it.
 
-    `structure` is a Structure or the name of another type. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
+    `structure` is unpack()'s. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
     backends.base.Measured. `shares` names what an output's storage is shared with ("input 0", "output 0 of an earlier
     call"); `unasked` is an error of the CUDA runtime's that the call left behind, as a launch does that failed
     unnoticed. `is_given_back`: whether torch's allocator got back as much memory as the outputs had when they were let

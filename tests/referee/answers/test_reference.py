@@ -187,7 +187,7 @@ def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
         ("return x", TAIL.replace("torch.randn(rows", "torch.randm(rows"), r"get_inputs\(\) failed in case 'full'"),
         ("return x @ x", TAIL, r"Model\.forward\(\) failed in case 'full': RuntimeError"),
         ("return x.tolist()", TAIL, r"Model\.forward\(\) (failed|returns a list)"),
-        ("return {'y': x}", TAIL, r"Model\.forward\(\) returns a dict"),
+        ("return {x}", TAIL, r"Model\.forward\(\) returns a set"),
         ("return (x, 3)", TAIL, r"Model\.forward\(\) returns a tuple"),
         ("return ()", TAIL, r"Model\.forward\(\) returns"),
     ],
