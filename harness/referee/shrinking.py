@@ -18,7 +18,7 @@ SHRUNK = "shrunk"
 
 _MOST_BYTES, _MOST_OPERATIONS = 2**20, 10**8
 """The most that a call takes; a case takes some twenty of them."""
-_UNITS = (32, 8)
+_UNITS = (32, 8, 4)
 _SCALES = tuple(2**power for power in range(1, 25))
 
 

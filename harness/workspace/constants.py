@@ -15,45 +15,47 @@ def module_constants(source: str) -> dict[str, ast.expr]:
     Raises:
         SyntaxError: `source` is not Python.
     """
-    found: dict[str, list[ast.expr]] = {}
-    for node in parse(source).body:
-        for name, value in _assignments(node):
-            found.setdefault(name, []).append(value)
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
+    return {name: value for name, (_, value) in _assigned_once(source).items()}
 
 
 def with_constants(source: str, values: Mapping[str, object]) -> str:
-    """Return `source` with the right-hand sides of the named assignments replaced; line numbers stay.
+    """Return `source` with each of these names assigned anew, right behind its own assignment; line numbers stay.
 
     Raises:
         KeyError: a name that the module doesn't assign at its top level.
     """
-    assigned = module_constants(source)
+    assigned = _assigned_once(source)
     lines = source.encode().splitlines(keepends=True)  # ast counts columns in UTF-8 bytes
-    spans = [(assigned[name], _literal(value)) for name, value in values.items()]
-    for node, text in sorted(spans, key=lambda span: (span[0].lineno, span[0].col_offset), reverse=True):
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        first, last = node.lineno - 1, node.end_lineno - 1
-        tail = lines[last][node.end_col_offset :]
-        is_whole = tail.strip() == b"" or tail.lstrip().startswith(b"#")
-        padding = b"\n" * (last - first) if is_whole else b""
-        lines[first : last + 1] = [lines[first][: node.col_offset] + text.encode() + tail + padding]
+    ends = [(assigned[name][0].end_lineno, assigned[name][0].end_col_offset, name) for name in values]
+    for number, column, name in sorted(ends, reverse=True):
+        assert number is not None
+        line = lines[number - 1]
+        lines[number - 1] = line[:column] + f"; {name} = {_literal(values[name])}".encode() + line[column:]
     return b"".join(lines).decode()
 
 
+def _assigned_once(source: str) -> dict[str, tuple[ast.stmt, ast.expr]]:
+    """The names with their statements and expressions. What is derived from the first of two assignments wouldn't
+    follow the second."""
+    found: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
+    for node in parse(source).body:
+        for name, value in _assignments(node):
+            found.setdefault(name, []).append((node, value))
+    return {name: ways[0] for name, ways in found.items() if len(ways) == 1}
+
+
 def _assignments(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """Yield `a = 1`, `a: int = 1` and `a, b = 1, 2`, name by name."""
+    """Yield `a = 1`, `a: int = 1`, `a = b = 1` and `a, b = 1, 2`, name by name."""
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
         yield node.target.id, node.value
-    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target, value = node.targets[0], node.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs = list(zip(target.elts, value.elts, strict=True))
-        for name, part in pairs:
-            if isinstance(name, ast.Name):
-                yield name.id, part
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            value, pairs = node.value, [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                pairs = list(zip(target.elts, value.elts, strict=True))
+            for name, part in pairs:
+                if isinstance(name, ast.Name):
+                    yield name.id, part
 
 
 def _literal(value: object) -> str:

@@ -53,6 +53,10 @@ def test_constants_made_of_others_follow(tmp_path: Path) -> None:
     assert found == {"M": 128}
 
 
+def test_names_that_share_a_value_shrink(tmp_path: Path) -> None:
+    assert shrunk(tmp_path, "M = K = 4096\nN = 2048") == {"M": 256, "K": 256, "N": 128}
+
+
 def test_sizes_on_which_the_reference_fails_are_not_taken(tmp_path: Path) -> None:
     source = SOURCE.format(constants="M = 4096\nN = 4096", a="M, 4096", b="4096, N")
     source = source.replace("return torch.relu(a @ b)", "assert a.shape[0] >= 4096\n        return a @ b")

@@ -10,6 +10,7 @@ from harness.errors import InvalidFile
 from harness.model.check import Tolerance
 from harness.workspace.problem import Case, load_problem
 from tests.wording import tells
+from tests.workspace.test_constants import run
 
 SOURCE = """\
 import torch
@@ -68,6 +69,7 @@ tags: [elementwise, memory-bound]
 precision: bfloat16
 tolerance: {atol: 0.5, rtol: 0.25}
 independent_batch: true
+backward: true
 cases:
   small:
     constants: {batch_size: 2, height: 3}
@@ -80,12 +82,14 @@ cases:
     assert problem.tags == ("elementwise", "memory-bound")
     assert (problem.precision, problem.tolerance) == ("bfloat16", Tolerance(0.5, 0.25))
     assert problem.independent_batch is True
+    assert problem.backward is True
     assert problem.cases == {
         "full": Case(),
         "small": Case({"batch_size": 2, "height": 3}),
         "odd": Case(init_inputs=(3, [1, 2], True)),
     }
-    assert problem.source_for("small") == SOURCE.replace("= 16", "= 2").replace("= 64", "= 3")
+    constants = run(problem.source_for("small"))
+    assert (constants["batch_size"], constants["height"]) == (2, 3)
 
 
 def test_full_comes_first_wherever_it_is_written(tmp_path: Path) -> None:
