@@ -88,7 +88,7 @@ cases:
         "small": Case({"batch_size": 2, "height": 3}),
         "odd": Case(init_inputs=(3, [1, 2], True)),
     }
-    constants = run(problem.source_for("small"))
+    constants = run(problem.source_for("small"), {})
     assert (constants["batch_size"], constants["height"]) == (2, 3)
 
 
