@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from harness.model.verdict import Verdict
+from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers import buffers as buffers_module
 from harness.referee.correctness import CaseOutcome
 from harness.referee.setting import Setting
@@ -134,6 +135,45 @@ def test_outputs_may_be_nested(tmp_path: Path, returned: str, verdict: Verdict |
         require_passed(checked(setting, Nested)[0])
     else:
         assert verdict_of(setting, Nested)[0] is verdict
+
+
+def product_of(dtype: str, result: str = "torch.bfloat16") -> str:
+    return f"""\
+import torch
+from torch import nn
+rows, shared, columns = 16, 64, 24
+class Model(nn.Module):
+    def forward(self, a, b, scale):
+        return ((a.float() @ b.float()) * scale).to({result})
+def get_inputs():
+    return [torch.randn(rows, shared).to({dtype}), torch.randn(shared, columns).to({dtype}), torch.rand(columns)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("dtype", ["torch.float8_e4m3fn", "torch.float8_e5m2", "torch.int8"])
+def test_inputs_may_be_of_a_byte_each(tmp_path: Path, dtype: str) -> None:
+    setting = setting_of(tmp_path, product_of(dtype))
+
+    class Scaled(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+            return ((a.float() @ b.float()) * scale).bfloat16()
+
+    class Unscaled(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+            return (a.float() @ b.float()).bfloat16()
+
+    outcome = checked(setting, Scaled)[0]
+    require_passed(outcome)
+    assert {"negative", "signed"} <= {str(check.variant) for check in outcome.checks}
+    assert verdict_of(setting, Unscaled)[0] is Verdict.WRONG_VALUES
+
+
+def test_outputs_in_float8_are_the_problem_s_mistake(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        setting_of(tmp_path, product_of("torch.float8_e4m3fn", "torch.float8_e5m2"))
+    assert tells(str(raised.value), "torch.float8_e5m2", "bfloat16")
 
 
 def test_results_of_the_very_same_contents_are_right(double: Setting) -> None:

@@ -313,6 +313,8 @@ def tensors_of(returned: Any) -> list[torch.Tensor]:
 def _spec_of(model: torch.nn.Module, inputs: Sequence[Any], returned: Any) -> OutputSpec:
     """The form of what a model returned for these inputs. Raises: InvalidProblem."""
     outputs = tensors_of(returned)
+    if odd := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
+        raise InvalidProblem(f"Model.forward() returns {odd}, which can't be compared: convert it to bfloat16 or wider")
     own = {_storage(output) for output in outputs}
     given = {number: value for number, value in enumerate(inputs) if isinstance(value, torch.Tensor)}
     return OutputSpec(

@@ -113,6 +113,11 @@ def is_floating(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
+def computable(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor in a type that torch computes with: float8 holds numbers alone."""
+    return tensor.float() if is_floating(tensor) and tensor.itemsize == 1 else tensor
+
+
 def _may_be_indices(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
 

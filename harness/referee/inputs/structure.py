@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from harness.referee.answers.rows import computable
+
 _CORNER = 8
 """The number of elements along each dimension that are examined first; the whole input follows only where these fit."""
 _FEWEST_COMPARED = 12
@@ -86,7 +88,10 @@ def structures_of(draws: Iterator[Sequence[Any]]) -> tuple[InputStructure, ...]:
 
 def structure_of(value: Any) -> InputStructure:
     """The structure of one input in one draw. A constant has none: it is varied like anything else."""
-    if not (isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1) or _is_constant(value):
+    if not (isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1):
+        return InputStructure()
+    value = computable(value)
+    if _is_constant(value):
         return InputStructure()
     if _holds(value, lambda part: part == part.round()):
         return InputStructure(is_whole=True)

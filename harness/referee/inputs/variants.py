@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from harness.referee.answers.rows import computable
 from harness.referee.inputs.structure import InputStructure
 from harness.workspace.problem import VariantName
 
@@ -90,7 +91,8 @@ class Variant:
                 own = value if is_own else value.clone(memory_format=torch.contiguous_format)
                 generator = torch.Generator(value.device).manual_seed((seed + number) % 2**63)
                 structure = self.structures[number] if self.structures else InputStructure()
-                changed[number] = structure.changed(own, _changing(self.change, generator))
+                varied = structure.changed(computable(own), _changing(self.change, generator))
+                changed[number] = varied.to(value.dtype)
         return changed
 
 

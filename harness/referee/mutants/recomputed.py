@@ -40,7 +40,7 @@ def _to_and_back(dtype: torch.dtype) -> Rounding:
 
 
 def _to_tf32(value: torch.Tensor) -> torch.Tensor:
-    return torch.where(torch.isfinite(value), rounded_to_tf32(value.float()).to(value.dtype), value)
+    return torch.where(torch.isfinite(value.float()), rounded_to_tf32(value.float()).to(value.dtype), value)
 
 
 ROUNDINGS: dict[str, Rounding] = {

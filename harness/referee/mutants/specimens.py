@@ -20,7 +20,7 @@ from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
 from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.answers.rows import Rows, is_floating
+from harness.referee.answers.rows import Rows, computable, is_floating
 from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
@@ -236,4 +236,4 @@ def _facts(specimen: Specimen) -> set[str]:
     tensors = [value for value in specimen.inputs if isinstance(value, torch.Tensor) and not value.is_complex()]
     facts = {name for name in ROUNDINGS if is_inexact_in(name, specimen)}
     facts |= {"step"} if specimen.setting.problem.backward else set()
-    return facts | ({"negative"} if any(bool((tensor < 0).any()) for tensor in tensors) else set())
+    return facts | ({"negative"} if any(bool((computable(tensor) < 0).any()) for tensor in tensors) else set())

@@ -101,9 +101,12 @@ def training_step(
 
 
 def as_leaves(inputs: Sequence[Any]) -> list[Any]:
-    """The inputs, of which the floating tensors are to get gradients."""
-    is_floating = [isinstance(value, torch.Tensor) and value.is_floating_point() for value in inputs]
-    return [value.detach().requires_grad_() if one else value for value, one in zip(inputs, is_floating, strict=True)]
+    """The inputs, of which the floating tensors are to get gradients; float8 has none."""
+    return [value.detach().requires_grad_() if _is_differentiable(value) else value for value in inputs]
+
+
+def _is_differentiable(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.itemsize > 1
 
 
 def _apart(gradients: Sequence[torch.Tensor], others: Sequence[Any]) -> Iterator[torch.Tensor]:
