@@ -28,6 +28,7 @@ from harness.workspace.workspace import Workspace
 ROOT = Path(__file__).parents[1]
 CASES = {
     # whole windows of 11; any others, by sums of columns
+    "rms_norm": ("odd", "single_row"),
     "avgpool2d": ("shared_columns", "wide"),
     # tuned for 5 x 7, in several tiles and with aligned rows; any others, with many channels, one tap and few channels
     "conv2d_asymmetric": (
