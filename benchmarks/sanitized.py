@@ -28,7 +28,6 @@ from harness.workspace.workspace import Workspace
 ROOT = Path(__file__).parents[1]
 CASES = {
     # whole windows of 11; any others, by sums of columns
-    "rms_norm": ("odd", "single_row"),
     "avgpool2d": ("shared_columns", "wide"),
     # tuned for 5 x 7, in several tiles and with aligned rows; any others, with many channels, one tap and few channels
     "conv2d_asymmetric": (
@@ -42,6 +41,7 @@ CASES = {
     "conv2d_square": ("several_tiles", "several_strips", "small", "everything"),
     # windows of 4, 2 and 3 that slide, over narrow images and over wide ones; any others
     "maxpool2d": ("small", "wide", "half_wide_2", "half_wide_3", "large_windows"),
+    "rms_norm": ("odd", "single_row"),
 }
 
 
