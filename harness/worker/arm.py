@@ -212,14 +212,21 @@ class Arm:
 
 def _stepping(call: Any, model: torch.nn.Module, step: Step) -> Any:
     """The training step of a model that is called by `call`. Raises: AttributeError for a parameter it hasn't."""
-    own = dict(model.named_parameters())
+    own = dict(model.named_parameters(remove_duplicate=False))
     if missing := next((name for name in step.parameters if name not in own), None):
         raise AttributeError(
             f"{type(model).__name__} has no parameter '{missing}', whose gradient is asked for: name them as Model "
             f"does; it has {', '.join(own) or 'none'}"
         )
     parameters = [own[name] for name in step.parameters]
-    return lambda *given: training_step(call, given, step.cotangents, parameters)
+
+    def take(*given: Any) -> tuple[torch.Tensor, ...]:
+        found = training_step(call, given, step, parameters)
+        first = len(found) - len(parameters)  # theirs may be in what a baseline was converted to
+        wanted = zip(found[first:], step.parameters.values(), strict=True)
+        return *found[:first], *(gradient.to(getattr(torch, dtype)) for gradient, dtype in wanted)
+
+    return take
 
 
 def _import_file(path: Path) -> ModuleType:

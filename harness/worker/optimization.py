@@ -33,7 +33,7 @@ def _in_dtype(model: torch.nn.Module, dtype: torch.dtype) -> Callable[..., Any]:
     model = model.to(dtype)
 
     def call(*inputs: Any) -> Any:
-        given = next((value.dtype for value in inputs if _is_floating(value)), dtype)
+        given = next((value.dtype for value in inputs if _is_floating(value) and value.itemsize > 1), dtype)
         return _converted(model(*(_converted(value, dtype) for value in inputs)), given)
 
     return call
@@ -42,6 +42,8 @@ def _in_dtype(model: torch.nn.Module, dtype: torch.dtype) -> Callable[..., Any]:
 def _converted(value: Any, dtype: torch.dtype) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_converted(one, dtype) for one in value)
+    if isinstance(value, dict):
+        return {key: _converted(one, dtype) for key, one in value.items()}
     return value.to(dtype) if _is_floating(value) else value
 
 

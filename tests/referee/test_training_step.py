@@ -11,9 +11,14 @@ from torch import nn
 
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.serial_sums import serially
+from harness.referee.answers.tf32 import convolutions_in_tf32
 from harness.referee.ceilings.work import operations_of_run
 from harness.referee.mutants.problem_check import check_problem
 from harness.referee.setting import Setting
+from harness.sandbox.wire.messages import Optimization
+from harness.worker.arm import _stepping
+from harness.worker.optimization import optimize
 from harness.workspace.problem import load_problem
 from tests.referee.in_process import checked, setting_of
 from tests.referee.test_correctness import require_passed, verdict_of
@@ -79,6 +84,11 @@ class Undifferentiable(Honest):
             return torch.tanh(self.project(x)) * self.scale * mask
 
 
+class Listed(Honest):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+        return [super().forward(x, mask)]
+
+
 class Renamed(nn.Module):
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -127,6 +137,7 @@ def test_a_wrong_gradient_is_a_wrong_value(layer: Setting, fault: str, monkeypat
 @pytest.mark.parametrize(
     ("model", "verdict", "words"),
     [
+        (Listed, Verdict.RUNTIME_ERROR, ("list", "tensor")),
         (Undifferentiable, Verdict.RUNTIME_ERROR, ("torch.autograd.Function",)),
         (Renamed, Verdict.LOAD_ERROR, ("scale", "layer.weight")),
     ],
@@ -149,6 +160,100 @@ def test_a_gradient_that_is_the_cotangent_itself_shares_no_memory_with_it(tmp_pa
 
     require_passed(checked(setting, Shift)[0])
     assert not setting.spec.shared_inputs
+
+
+class Cut(torch.autograd.Function):
+    """Two rows of zeros above, whose gradient is the rest of the cotangent: a part of its memory."""
+
+    @staticmethod
+    def forward(context: Any, x: Any) -> Any:
+        return nn.functional.pad(x, (0, 0, 2, 0))
+
+    @staticmethod
+    def backward(context: Any, by_output: Any) -> Any:
+        return by_output[2:]
+
+
+def test_a_gradient_that_is_a_part_of_the_cotangent_shares_no_memory_with_it(tmp_path: Path) -> None:
+    padded = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "nn.functional.pad(x, (0, 0, 2, 0))")
+    setting = setting_of(tmp_path, padded, "backward: true\n")
+
+    class Padded(Honest):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            return Cut.apply(x)
+
+    require_passed(checked(setting, Padded)[0])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_a_converted_baseline_returns_what_the_reference_does(layer: Setting, dtype: str) -> None:
+    step = layer.reference.step
+    assert step is not None
+    model = layer.reference.construct(1).model
+    take = _stepping(optimize(model, Optimization(dtype=dtype)), model, step)
+    found = take(*layer.reference.make_inputs(1))
+    assert [one.dtype for one in found] == [torch.float32] * 5
+
+
+def test_a_parameter_with_two_names_has_a_gradient_under_both(tmp_path: Path) -> None:
+    tied = LAYER.replace("self.scale = nn.Parameter", "self.again = self.project\n        self.scale = nn.Parameter")
+    setting = setting_of(tmp_path, tied, "backward: true\n")
+
+    class Tied(Honest):
+        def __init__(self, width: int, hidden: int) -> None:
+            nn.Module.__init__(self)
+            self.again = self.project = nn.Linear(width, hidden)
+            self.scale = nn.Parameter(torch.rand(hidden) + 0.5)
+
+    require_passed(checked(setting, Tied)[0])
+
+
+NORM = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = LAYER
+    def forward(self, x):
+        return self.layer(x)
+def get_inputs():
+    return [INPUT]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "given"),
+    [
+        ("nn.LayerNorm(24)", "torch.rand(50, 24)"),
+        ("nn.GroupNorm(2, 4)", "torch.rand(5, 4, 9)"),
+        ("nn.Softmax(1)", "torch.rand(5, 40)"),
+        ("nn.LogSoftmax(1)", "torch.rand(5, 40)"),
+    ],
+)
+def test_sums_of_a_gradient_are_taken_serially(tmp_path: Path, layer: str, given: str) -> None:
+    setting = setting_of(tmp_path, NORM.replace("LAYER", layer).replace("INPUT", given), "backward: true\n")
+    inputs = setting.reference.make_inputs(1)
+    with serially() as forward:
+        setting.model.model(*inputs[:1])
+    with serially() as both:
+        found = setting.model(*inputs)
+    assert both.count > forward.count
+    for one, want in zip(found, setting.oracle.answer(inputs), strict=True):
+        torch.testing.assert_close(one.double(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_a_convolution_are_taken_in_tf32(tmp_path: Path) -> None:
+    source = NORM.replace("LAYER", "nn.Conv2d(3, 4, 3)").replace("INPUT", "torch.rand(2, 3, 9, 9)")
+    setting = setting_of(tmp_path, source, "backward: true\n")
+    inputs = setting.reference.make_inputs(1)
+    exact = setting.model(*inputs)
+    with convolutions_in_tf32():
+        rounded = setting.model(*inputs)
+    errors = [float((one - two).abs().max() / two.abs().max()) for one, two in zip(rounded, exact, strict=True)]
+    assert all(1e-5 < error < 1e-2 for error in errors[:3])
 
 
 def test_operations_of_both_directions_count(layer: Setting, tmp_path: Path) -> None:

@@ -150,14 +150,15 @@ class Reference:
     @property
     def step(self) -> Step | None:
         """The training step that a call is; None where it is forward() alone."""
-        return Step(self._backward.parameters, len(self._backward.cotangents)) if self._is_step else None
+        found = self._backward
+        return Step(found.parameters, len(found.cotangents), found.structure) if self._is_step else None
 
     @functools.cached_property
     def _backward(self) -> _Backward:
         """Found by a run, without memory where the problem's code permits. Raises: InvalidProblem where no output has a
         gradient."""
         if not self._is_step:
-            return _Backward((), ())
+            return _Backward({}, (), "")
         if not self.on_gpu:  # there meta tensors take longer than a run
             with contextlib.suppress(InvalidProblem):
                 return self._find_backward(self._constructed_on_meta(), self._specs())
@@ -165,14 +166,17 @@ class Reference:
 
     def _find_backward(self, model: torch.nn.Module, inputs: Sequence[Any]) -> _Backward:
         with torch.enable_grad(), blamed_on(self, "Model.forward() failed"):
-            reached = [one for one in tensors_of(model.eval()(*as_leaves(inputs))) if one.requires_grad]
+            returned = model.eval()(*as_leaves(inputs))
+            reached = [one for one in tensors_of(returned) if one.requires_grad]
             if not reached:
                 raise InvalidProblem("problem.yaml has backward: true, but no output of Model.forward() has a gradient")
             own = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
             ones = [torch.ones_like(output) for output in reached]
             gradients = torch.autograd.grad(reached, list(own.values()), ones, allow_unused=True) if own else ()
-        used = (name for name, gradient in zip(own, gradients, strict=True) if gradient is not None)
-        return _Backward(tuple(used), tuple((tuple(output.shape), output.dtype) for output in reached))
+        pairs = zip(own.items(), gradients, strict=True)
+        used = {name: str(one.dtype).removeprefix("torch.") for (name, one), grad in pairs if grad is not None}
+        forms = tuple((tuple(output.shape), output.dtype) for output in reached)
+        return _Backward(used, forms, unpack(returned)[0])
 
     def make_inputs(self, seed: int) -> list[Any]:
         """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes. A training step's
@@ -222,17 +226,19 @@ class TrainingStep(torch.nn.Module):
 
     def forward(self, *given: Any) -> Any:
         own = dict(self.model.named_parameters())
-        return training_step(self.model, given, self._step.cotangents, [own[name] for name in self._step.parameters])
+        return training_step(self.model, given, self._step, [own[name] for name in self._step.parameters])
 
     def state_dict(self, *arguments: Any, **options: Any) -> Any:
         return self.model.state_dict(*arguments, **options)
 
 
 class _Backward(NamedTuple):
-    """The names of the parameters that get gradients, and shape and dtype of each output that has one."""
+    """The parameters that get gradients, with their dtypes; shape and dtype of each output that has a gradient; and the
+    structure of all outputs."""
 
-    parameters: tuple[str, ...]
+    parameters: dict[str, str]
     cotangents: tuple[tuple[tuple[int, ...], torch.dtype], ...]
+    structure: str
 
 
 def keeps_statistics(problem: Problem, case: str) -> bool:
@@ -307,14 +313,14 @@ def tensors_of(returned: Any) -> list[torch.Tensor]:
         raise InvalidProblem(
             f"Model.forward() returns a {structure}; tensors, or tuples, lists and dicts of them, belong"
         )
+    if odd := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
+        raise InvalidProblem(f"Model.forward() returns {odd}, which can't be compared: convert it to bfloat16 or wider")
     return outputs
 
 
 def _spec_of(model: torch.nn.Module, inputs: Sequence[Any], returned: Any) -> OutputSpec:
     """The form of what a model returned for these inputs. Raises: InvalidProblem."""
     outputs = tensors_of(returned)
-    if odd := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
-        raise InvalidProblem(f"Model.forward() returns {odd}, which can't be compared: convert it to bfloat16 or wider")
     own = {_storage(output) for output in outputs}
     given = {number: value for number, value in enumerate(inputs) if isinstance(value, torch.Tensor)}
     return OutputSpec(

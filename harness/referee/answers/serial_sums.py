@@ -1,7 +1,8 @@
 """Run a reference with the plainest honest arithmetic: each sum in float32, one term after the other.
 
 In the context `serially()`, products, convolutions, sums, means, norms and cumulative sums are replaced. Sums of more
-than 2^20 terms are taken in two levels. Convolutions are unfolded.
+than 2^16 terms are taken in two levels, but for the first of up to 2^20. Convolutions are unfolded; their gradients are
+left as they are.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from harness.referee.answers.operator_mode import OperatorMode
 
+LONG = 2**16
+"""The most terms that are always taken one after the other."""
 LONGEST = 2**20
-"""The most terms of one serial sum: five seconds. Some kernels add up a million in one thread."""
+"""The most terms of longer sums, of all together: some ten seconds. Some kernels add up a million in one thread."""
 _COLUMNS = 2**28
 """The most elements of an unfolded input; larger inputs are divided."""
 _MOST_ADDITIONS = {"cpu": 2**29, "cuda": 2**35}
@@ -78,6 +81,16 @@ def serially(sums: SerialSums | None = None) -> Iterator[Recomputed]:
 class SerialSums:
     """Torch's operations with their sums taken term by term; a subclass may be quicker."""
 
+    def __init__(self) -> None:
+        self._left = LONGEST
+
+    def _takes(self, terms: int) -> bool:
+        """Say whether a sum is taken term by term, and count it where it is long."""
+        if terms > LONG:
+            self._left -= terms if (is_left := terms <= self._left) else 0
+            return is_left
+        return True
+
     def instead(self) -> Instead:
         """Every operation of torch's with a sum, and what computes it."""
         aten = torch.ops.aten
@@ -126,7 +139,7 @@ class SerialSums:
 
     def product(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         (groups, m, k), (batch, _, n) = a.shape, b.shape
-        if k > LONGEST:
+        if not self._takes(k):
             pieces = math.isqrt(k - 1) + 1
             a, b = F.pad(a, (0, -k % pieces)), F.pad(b, (0, 0, 0, -k % pieces))
             a = a.view(groups, m, pieces, -1).transpose(1, 2).reshape(groups * pieces, m, -1)
@@ -141,7 +154,7 @@ class SerialSums:
     def sum_of(self, x: torch.Tensor) -> torch.Tensor:
         """Sum [outer, length, inner] over its length."""
         outer, length, inner = x.shape
-        if length > LONGEST:
+        if not self._takes(length):
             pieces = math.isqrt(length - 1) + 1
             parts = F.pad(x, (0, 0, 0, -length % pieces)).reshape(outer * pieces, -1, inner)
             return self.sum_of(self.sum_of(parts).view(outer, pieces, inner))
@@ -274,6 +287,11 @@ def _decomposed() -> dict[Any, Callable[..., Any]]:
             aten.native_group_norm,
             aten._softmax,
             aten._log_softmax,
+            aten.native_layer_norm_backward,
+            aten.native_group_norm_backward,
+            aten.native_batch_norm_backward,
+            aten._softmax_backward_data,
+            aten._log_softmax_backward_data,
             aten.mse_loss,
             aten.smooth_l1_loss,
             aten.huber_loss,

@@ -14,7 +14,8 @@ _HALF_A_STEP, _DROPPED = 1 << 12, (1 << 13) - 1
 
 def convolutions_in_tf32() -> Recomputed:
     """Context: convolutions of float32 tensors take their input and weight rounded to tf32, and add up in float32."""
-    return Recomputed({torch.ops.aten.convolution: _convolution})
+    aten = torch.ops.aten
+    return Recomputed({aten.convolution: _convolution, aten.convolution_backward: _convolution_backward})
 
 
 def rounded_to_tf32(x: torch.Tensor) -> torch.Tensor:
@@ -25,3 +26,7 @@ def rounded_to_tf32(x: torch.Tensor) -> torch.Tensor:
 def _convolution(x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> torch.Tensor:
     result: torch.Tensor = torch.ops.aten.convolution(rounded_to_tf32(x), rounded_to_tf32(weight), *rest)
     return result
+
+
+def _convolution_backward(by_output: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> Any:
+    return torch.ops.aten.convolution_backward(*map(rounded_to_tf32, (by_output, x, weight)), *rest)

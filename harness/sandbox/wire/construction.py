@@ -17,6 +17,7 @@ import torch
 from torch.nn import Module, init
 from torch.nn.modules.batchnorm import _NormBase
 
+from harness.sandbox.wire.messages import Step
 from harness.sandbox.wire.structure import unpack
 
 _SPREAD = 0.5
@@ -75,28 +76,31 @@ def take_batch_statistics(model: Module) -> None:
 
 
 def training_step(
-    model: Callable[..., Any], given: Sequence[Any], cotangents: int, parameters: Sequence[torch.nn.Parameter]
-) -> Any:
+    model: Callable[..., Any], given: Sequence[Any], step: Step, parameters: Sequence[torch.nn.Parameter]
+) -> tuple[torch.Tensor, ...]:
     """Call a model forward and backward: return its outputs, then the gradients of its floating inputs, then those of
-    these parameters; zeros for what isn't used. The last inputs are `cotangents`, the gradients of a loss by each
-    output that has one.
+    these parameters, which are the step's; zeros for what isn't used.
 
-    Raises: TypeError where other outputs have gradients.
+    Raises: TypeError where the structure is another, or where other outputs have gradients.
     """
-    inputs, by_outputs = as_leaves(given[:-cotangents]), given[-cotangents:]
+    inputs, cotangents = as_leaves(given[: -step.cotangents]), given[-step.cotangents :]
     with torch.enable_grad():
-        returned = model(*inputs)
-        outputs = unpack(returned)[1]
-        if not outputs or not all(isinstance(one, torch.Tensor) for one in outputs):
-            return returned
+        structure, outputs = unpack(model(*inputs))
+        if structure != step.structure or not all(isinstance(one, torch.Tensor) for one in outputs):
+            raise TypeError(f"returned a {structure} where the reference returns a {step.structure}")
         reached = [output for output in outputs if output.requires_grad]
-        if len(reached) != cotangents:
+        if len(reached) < len(cotangents):
             raise TypeError(
-                f"{len(reached)} outputs have a gradient, {cotangents} of Model's have: call kernels of your own in "
-                "forward() and backward() of a torch.autograd.Function"
+                f"{len(reached)} outputs have a gradient, {len(cotangents)} of Model's have: call kernels of your own "
+                "in forward() and backward() of a torch.autograd.Function"
             )
-        wanted = [*(value for value in inputs if isinstance(value, torch.Tensor) and value.requires_grad), *parameters]
-        gradients = torch.autograd.grad(reached, wanted, by_outputs, materialize_grads=True)
+        if len(reached) > len(cotangents):
+            raise TypeError(
+                f"{len(reached)} outputs have a gradient, {len(cotangents)} of Model's have: name the others in "
+                "mark_non_differentiable() of the Function's context"
+            )
+        leaves = [value for value in inputs if isinstance(value, torch.Tensor) and value.requires_grad]
+        gradients = torch.autograd.grad(reached, [*leaves, *parameters], cotangents, materialize_grads=True)
     return *(output.detach() for output in outputs), *_apart(gradients, given)
 
 
@@ -110,10 +114,15 @@ def _is_differentiable(value: Any) -> bool:
 
 
 def _apart(gradients: Sequence[torch.Tensor], others: Sequence[Any]) -> Iterator[torch.Tensor]:
-    """Gradients in memory of their own: that of a sum is the cotangent itself."""
-    seen = {value.data_ptr() for value in others if isinstance(value, torch.Tensor)}
+    """Gradients in memory of their own: that of a sum is the cotangent itself, and a part of it that of padding."""
+    foreign = {_memory(value) for value in others if isinstance(value, torch.Tensor)}
+    seen = set()
     for gradient in gradients:
         own = gradient.contiguous()
-        own = own.clone() if own.data_ptr() in seen else own
+        own = own.clone() if _memory(own) in foreign or own.data_ptr() in seen else own
         seen.add(own.data_ptr())
         yield own
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0

@@ -102,10 +102,12 @@ class Optimization:
 @dataclass(frozen=True)
 class Step:
     """A training step: the last inputs of a call are `cotangents`, the gradients of a loss by the outputs. It returns
-    the gradients of the other inputs and of the `parameters` with these names, too."""
+    the gradients of the other inputs and of `parameters`, named with their dtypes, too. forward() returns what has this
+    `structure`, see unpack()."""
 
-    parameters: tuple[str, ...]
+    parameters: dict[str, str]
     cotangents: int
+    structure: str
 
 
 @dataclass(frozen=True)

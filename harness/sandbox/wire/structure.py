@@ -18,7 +18,7 @@ def unpack(returned: Any) -> tuple[str, list[Any]]:
     outputs: list[Any] = []
     structure = _take_apart(returned, outputs)
     if structure == "tensor":
-        return ("tensor", outputs) if isinstance(returned, torch.Tensor) else (type(returned).__name__, [])
+        return ("tensor", outputs) if isinstance(returned, torch.Tensor) else (str(type(returned).__name__), [])
     is_flat = type(returned) is not dict and structure.count("(") == 1
     return type(returned).__name__ if is_flat else structure[:_LONGEST], outputs
 

@@ -25,6 +25,7 @@ def test_a_serial_sum_takes_one_term_after_the_other_in_float32() -> None:
 
 
 def test_a_long_sum_is_taken_in_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial_sums, "LONG", 4)
     monkeypatch.setattr(serial_sums, "LONGEST", 4)
     terms = torch.tensor([2.0**24, 1, 1, 1, 1, 1, 1, 1])
     with serially():
