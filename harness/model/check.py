@@ -38,6 +38,10 @@ class Tolerance:
         parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
         return Tolerance(*(max(pair) for pair in parts))
 
+    def times(self, factor: float) -> Tolerance:
+        """Return a tolerance that allows errors larger by this factor."""
+        return Tolerance(*(factor * part for part in dataclasses.astuple(self)))
+
     def growth(self, other: Tolerance) -> float:
         """The largest factor by which `other` allows a value to err more; infinity where it can't be told."""
         parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)

@@ -32,14 +32,15 @@ def at_clocks_seen(ceilings: Ceilings, timing: Timing | None) -> Ceilings:
     return replace(ceilings, sm_mhz=max(clocks)) if clocks else ceilings
 
 
-def above_light(light: SpeedOfLight, solution_ns: float) -> str | None:
-    """Say what a time below that of the operations means; None where they fit. It is never an accusation: algorithms
-    with fewer operations than torch counts are honest. The audit judges bytes."""
+def kept_light(light: SpeedOfLight, solution_ns: float) -> tuple[SpeedOfLight, str | None]:
+    """Return the limit that a solution's time leaves standing. Below the time of the operations it is the memory's,
+    with a remark that is never an accusation: algorithms with fewer operations than torch counts are honest. The audit
+    judges bytes."""
     if light.arithmetic_ns is None or solution_ns >= light.arithmetic_ns:
-        return None
+        return light, None
     share = light.arithmetic_ns / solution_ns
     whose = "in theory" if light.arithmetic_source == "theory" else "as measured"
-    return (
+    return SpeedOfLight(light.memory_ns, None, None, light.memory_source), (
         f"the operations that torch counts take {light.arithmetic_ns / 1e3:.1f} µs in {light.arithmetic} at the "
         f"device's best, {whose}, {share:.2f} times as long: fewer operations may do (algebra, Winograd, FFT), or it "
         f"doesn't compute in {light.arithmetic}"

@@ -18,7 +18,7 @@ from harness.model.arms import ReferenceArm
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, SolutionRef, SpeedOfLight
 from harness.model.own_lines import in_own_lines
-from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
+from harness.model.roofline import arithmetic_of, at_clocks_seen, kept_light, speed_of_light
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
 from harness.referee.audit.company import excusing_company
@@ -181,8 +181,10 @@ def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOf
     found.ceilings = at_clocks_seen(found.ceilings, found.timing)
     arithmetic = arithmetic_of(job.solution_ref.precision, job.problem_ref.precision, environment.flags, found.work)
     light = speed_of_light(found.work, found.ceilings, arithmetic)
-    if found.timing and (remark := above_light(light, found.timing.time_ns("solution"))):
-        found.remarks += (remark,)
+    if found.timing is None:
+        return light
+    light, remark = kept_light(light, found.timing.time_ns("solution"))
+    found.remarks += (remark,) if remark else ()
     return light
 
 

@@ -98,6 +98,11 @@ class Setting:
             return (self.problem.tolerance,) * len(self.spec.dtypes)
         return tuple(one.tolerance for one in self.evidence)
 
+    @cached_property
+    def excused(self) -> dict[tuple[Tolerance, ...], tuple[Tolerance, ...]]:
+        """What evidence on outputs themselves has loosened tolerances to, the same local scales for all draws."""
+        return {}
+
     def milder(self, compared: Sequence[OutputComparison], inputs: Sequence[Any]) -> tuple[Tolerance, ...]:
         """Loosen the tolerances of a comparison by evidence_against() it; as they are where that can't excuse it."""
         tolerances = tuple(output.tolerance for output in compared)

@@ -73,12 +73,12 @@ class ErrorEvidence:
 
     @property
     def tolerance(self) -> Tolerance:
-        return _scaled(self.unit, self.share)
+        return self.unit.times(self.share)
 
     @property
     def loosest(self) -> Tolerance:
         """The tolerance that serial sums could lead to at most."""
-        return _scaled(self.unit, max(self.share, self._most))
+        return self.unit.times(max(self.share, self._most))
 
     @property
     def _most(self) -> float:
@@ -217,11 +217,7 @@ def least_for(dtype: torch.dtype, precision: str) -> float:
 
 def least_tolerance(want: torch.Tensor, dtype: torch.dtype, precision: str) -> Tolerance:
     """The tolerance of an output where nothing can be measured. `want` are right values, as many as there are."""
-    return _scaled(unit_of(want), least_for(dtype, precision))
-
-
-def _scaled(unit: Tolerance, share: float) -> Tolerance:
-    return Tolerance(share * unit.atol, share * unit.rtol, share * unit.of_scale)
+    return unit_of(want).times(least_for(dtype, precision))
 
 
 def _part_of(dtype: torch.dtype) -> str:

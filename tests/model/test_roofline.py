@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from harness.model.evaluation import Evaluation, ProblemRef, SpeedOfLight, Work
 from harness.model.roofline import (
-    above_light,
     arithmetic_of,
     at_clocks_seen,
+    kept_light,
     share_of_baseline,
     speed_of_light,
 )
@@ -82,11 +82,14 @@ def test_the_clock_is_the_highest_of_any_turn() -> None:
     assert at_clocks_seen(ceilings(sm_mhz=1980), None).sm_mhz == 1980
 
 
-def test_who_is_faster_than_his_operations_take_has_a_remark() -> None:
+def test_who_is_faster_than_his_operations_take_is_held_against_the_memory_with_a_remark() -> None:
     light = speed_of_light(CONV_ASYMMETRIC, H100, "float32")
-    assert above_light(light, light.ns) is None
-    assert "2.00 times" in (above_light(light, light.ns / 2) or "")
-    assert above_light(speed_of_light(MAXPOOL, H100, "float32"), 1.0) is None
+    assert kept_light(light, light.ns) == (light, None)
+    kept, remark = kept_light(light, light.ns / 2)
+    assert "2.00 times" in (remark or "")
+    assert (kept.ns, kept.source, kept.arithmetic) == (light.memory_ns, light.memory_source, None)
+    by_memory = speed_of_light(MAXPOOL, H100, "float32")
+    assert kept_light(by_memory, 1.0) == (by_memory, None)
 
 
 def test_strict_float32_is_held_against_its_own_rate() -> None:

@@ -1,8 +1,8 @@
 """Run a reference with the plainest honest arithmetic: each sum in float32, one term after the other.
 
-In the context `serially()`, products, convolutions, sums, means, norms and cumulative sums are replaced. Sums of more
-than 2^16 terms are taken in two levels, but for the first of up to 2^20. Convolutions are unfolded; their gradients are
-left as they are.
+In the context `serially()`, products, convolutions, sums, means, norms and cumulative sums are replaced. A few sums are
+added up on the host; many of more than 2^16 terms are taken in two levels. Convolutions are unfolded; their gradients
+are left as they are.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -20,9 +21,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from harness.referee.answers.operator_mode import OperatorMode
 
 LONG = 2**16
-"""The most terms that are always taken one after the other."""
-LONGEST = 2**20
-"""The most terms of longer sums, of all together: some ten seconds. Some kernels add up a million in one thread."""
+"""The most terms that many sums take one after the other. Some kernels add up a million in one thread."""
+FEW = 2**10
+"""The most sums for which the host is quicker, with 4 ns a term, than a launch per term for all of them at once."""
+_TERMS_ON_HOST = 2**28
+"""The most terms that go to the host: a GiB, and about a second."""
 _COLUMNS = 2**28
 """The most elements of an unfolded input; larger inputs are divided."""
 _MOST_ADDITIONS = {"cpu": 2**29, "cuda": 2**35}
@@ -81,16 +84,6 @@ def serially(sums: SerialSums | None = None) -> Iterator[Recomputed]:
 class SerialSums:
     """Torch's operations with their sums taken term by term; a subclass may be quicker."""
 
-    def __init__(self) -> None:
-        self._left = LONGEST
-
-    def _takes(self, terms: int) -> bool:
-        """Say whether a sum is taken term by term, and count it where it is long."""
-        if terms > LONG:
-            self._left -= terms if (is_left := terms <= self._left) else 0
-            return is_left
-        return True
-
     def instead(self) -> Instead:
         """Every operation of torch's with a sum, and what computes it."""
         aten = torch.ops.aten
@@ -119,18 +112,27 @@ class SerialSums:
         """Add the product of contiguous `a` and `b`, shaped as Product says, to [batch, m, n]."""
         _require_few(result.numel() * a.shape[2], a.device)
         a = a if len(a) == len(b) else a.repeat(len(b) // len(a), 1, 1)
+        if are_few(result.numel(), a.shape[2]):
+            result += running_on_host(a[:, :, None] * b.transpose(1, 2)[:, None])[..., -1]
+            return
         for j in range(a.shape[2]):
             result.addcmul_(a[:, :, j : j + 1], b[:, j : j + 1])
 
     def add_terms(self, x: torch.Tensor, result: torch.Tensor) -> None:
         """Sum [outer, length, inner] over its length and add that to [outer, inner]."""
         _require_few(x.numel(), x.device)
+        if are_few(result.numel(), x.shape[1]):
+            result += running_on_host(x.transpose(1, 2))[..., -1]
+            return
         for j in range(x.shape[1]):
             result += x[:, j]
 
     def add_up(self, x: torch.Tensor) -> None:
         """Turn a contiguous tensor into its running sums over dimension 1, in place."""
         _require_few(x.numel(), x.device)
+        if are_few(x[:, 0].numel(), x.shape[1]):
+            x.copy_(running_on_host(x.movedim(1, -1)).movedim(-1, 1))
+            return
         for j in range(1, x.shape[1]):
             x[:, j] += x[:, j - 1]
 
@@ -139,7 +141,7 @@ class SerialSums:
 
     def product(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         (groups, m, k), (batch, _, n) = a.shape, b.shape
-        if not self._takes(k):
+        if k > LONG and not are_few(batch * m * n, k):
             pieces = math.isqrt(k - 1) + 1
             a, b = F.pad(a, (0, -k % pieces)), F.pad(b, (0, 0, 0, -k % pieces))
             a = a.view(groups, m, pieces, -1).transpose(1, 2).reshape(groups * pieces, m, -1)
@@ -154,7 +156,7 @@ class SerialSums:
     def sum_of(self, x: torch.Tensor) -> torch.Tensor:
         """Sum [outer, length, inner] over its length."""
         outer, length, inner = x.shape
-        if not self._takes(length):
+        if length > LONG and not are_few(outer * inner, length):
             pieces = math.isqrt(length - 1) + 1
             parts = F.pad(x, (0, 0, 0, -length % pieces)).reshape(outer * pieces, -1, inner)
             return self.sum_of(self.sum_of(parts).view(outer, pieces, inner))
@@ -216,6 +218,16 @@ class SerialSums:
         scaled = (x - middle) / (spread + rest[-1]).sqrt()
         scaled = scaled if weight is None else scaled * weight.view(shape)
         return scaled if bias is None else scaled + bias.view(shape), middle.flatten(), spread.flatten()
+
+
+def are_few(sums: int, terms: int) -> bool:
+    """Say whether so many sums are added up on the host."""
+    return sums <= FEW and sums * terms <= _TERMS_ON_HOST
+
+
+def running_on_host(terms: torch.Tensor) -> torch.Tensor:
+    """The running sums over the last dimension, term by term in float32."""
+    return torch.from_numpy(numpy.add.accumulate(terms.cpu().contiguous().numpy(), axis=-1)).to(terms.device)
 
 
 def convolution(

@@ -13,6 +13,7 @@ from torch import nn
 from harness.referee.answers import serial_sums
 from harness.referee.answers.serial_sums import serially
 from harness.referee.judgement import judge_values
+from harness.referee.setting import Setting
 from tests.referee.inputs.test_variants import made
 
 
@@ -26,7 +27,7 @@ def test_a_serial_sum_takes_one_term_after_the_other_in_float32() -> None:
 
 def test_a_long_sum_is_taken_in_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serial_sums, "LONG", 4)
-    monkeypatch.setattr(serial_sums, "LONGEST", 4)
+    monkeypatch.setattr(serial_sums, "FEW", 0)
     terms = torch.tensor([2.0**24, 1, 1, 1, 1, 1, 1, 1])
     with serially():
         assert float(terms.sum()) == 2.0**24 + 6
@@ -115,6 +116,19 @@ def test_a_million_terms_may_be_added_up_by_one_thread(tmp_path: Path) -> None:
     (compared,) = judge_values([plain], [inputs], setting)
     assert compared.passed
     assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
+
+
+def test_what_was_excused_once_needs_no_evidence_in_other_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = made(tmp_path, "x.sum(1)", "torch.rand(2, 2**17)")
+    for value in (0.7, 0.35):
+        inputs = torch.full((2, 2**17), value)
+        with serially():
+            plain = inputs.sum(1)
+        (compared,) = judge_values([plain], [inputs], setting)
+        assert compared.passed
+        monkeypatch.setattr(Setting, "evidence_against", None)  # raises where it is called
 
 
 def test_a_variance_in_one_pass_is_not_accused_and_one_of_half_the_terms_is(tmp_path: Path) -> None:
