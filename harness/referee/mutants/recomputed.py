@@ -90,7 +90,7 @@ def _ignored(number: int) -> Mutant:
         partial(_with_other_input, number),
         f"the outputs don't depend on input {number} beyond the tolerance: draw it with more spread",
         "",
-        f"the reference doesn't use input {number}",
+        f"the reference doesn't use input {number}, or each draw gives the same",
     )
 
 

@@ -85,6 +85,13 @@ def test_a_maximum_with_zero_is_right_for_what_is_never_negative(tmp_path: Path)
     assert not found.is_let_pass
 
 
+def test_integers_are_never_negative_where_they_are_drawn_so(tmp_path: Path) -> None:
+    """No variant can make them so."""
+    counts = checked(tmp_path, "torch.bincount(x, minlength=32)", "torch.randint(32, (4000,))", "tolerance: exact")
+    assert counts.is_sound
+    assert tells(mutant(counts, "starts_at_zero").harmless, "negative")
+
+
 def test_a_tolerance_above_the_size_of_the_outputs_is_found(tmp_path: Path) -> None:
     """Softmax over many columns: every output is near 1/256, and 1e-2 forgives all of it."""
     yaml = "tolerance: {atol: 0.01, rtol: 0.01}\nvariants: []"
