@@ -100,7 +100,7 @@ class Setting:
 
     @cached_property
     def excused(self) -> dict[tuple[Tolerance, ...], tuple[Tolerance, ...]]:
-        """What evidence on outputs themselves has loosened tolerances to, the same local scales for all draws."""
+        """Tolerances, and what evidence on outputs themselves has loosened them to, for all draws."""
         return {}
 
     def milder(self, compared: Sequence[OutputComparison], inputs: Sequence[Any]) -> tuple[Tolerance, ...]:

@@ -21,6 +21,7 @@ import numpy
 
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
+from harness.devices.sim.triton_bfloat16 import offer_bfloat16
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_of_kernel
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.sandbox.wire.device import Account, Finding
@@ -107,6 +108,7 @@ class TritonKernels:
             setattr(builder, name, self._accessed(getattr(builder, name), words))
         builder.create_int_to_ptr = self._made_pointer(builder.create_int_to_ptr)
         offer_libdevice(interpreter)
+        offer_bfloat16(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
 
     def _made(self, init: Callable[..., None], grid: Any) -> Callable[..., None]:

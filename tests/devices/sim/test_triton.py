@@ -58,6 +58,15 @@ POINTERS_CALL = CALL.replace("(x, y", "(torch.tensor([x.data_ptr()], device=x.de
 ASM = """asm: tl.constexpr = 'mov.b32 $0, $1;'
     value = tl.inline_asm_elementwise(asm, '=r, r', [tl.load(x + at, mask=at < n)], tl.int32, True, 1)
     tl.store(y + at, value, mask=at < n)"""
+BFLOAT16 = """one = tl.full((BLOCK,), 1.0, tl.bfloat16)
+    above = (one.to(tl.float32) + 0.005859375).to(tl.bfloat16)  # three quarters of the way to the next number
+    two = tl.where(above > one, (one + one) / one - (-one) * 3 - 3, 7 * one)
+    minus_one = tl.sum(one, 0) - BLOCK + tl.max(-one, 0) + tl.cumsum(one, 0) - tl.arange(1, BLOCK + 1)
+    quarters = tl.full((16, 16), 0.25, tl.bfloat16)
+    product = tl.max(tl.max(tl.dot(quarters, quarters), 0), 0)
+    zero = tl.arange(0, BLOCK).to(tl.bfloat16).to(tl.int32) - tl.arange(0, BLOCK)
+    factor = two + minus_one + tl.fma(one, one, one) - product + zero
+    tl.store(y + at, factor.to(tl.float32) * tl.load(x + at, mask=at < n), mask=at < n)"""
 
 SOLUTIONS = {
     "right": (KERNEL, CALL, ""),
@@ -81,6 +90,12 @@ SOLUTIONS = {
     "asserts": ("assert n < 5\n    " + KERNEL, CALL, ""),
     "asks_for_triton": (KERNEL, "from torch.utils._triton import has_triton; assert has_triton(); " + CALL, ""),
     "assembly": (ASM, CALL, ""),
+    "in_bfloat16": (BFLOAT16, CALL, ""),
+    "adds_bfloat16": (
+        "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
+        CALL,
+        "",
+    ),
 }
 
 
@@ -125,6 +140,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("asserts", Verdict.RUNTIME_ERROR),
         ("asks_for_triton", Verdict.PASSED),
         ("assembly", Verdict.UNSUPPORTED),
+        ("in_bfloat16", Verdict.PASSED),
+        ("adds_bfloat16", Verdict.UNSUPPORTED),
     ],
 )
 def test_a_kernel_of_triton_s_is_judged_without_a_gpu(
