@@ -41,7 +41,25 @@ CASES = {
     "conv2d_square": ("several_tiles", "several_strips", "small", "everything"),
     # windows of 4, 2 and 3 that slide, over narrow images and over wide ones; any others
     "maxpool2d": ("small", "wide", "half_wide_2", "half_wide_3", "large_windows"),
-    "rms_norm": ("odd", "single_row"),
+    "attention_backward": ("odd",),
+    "causal_attention": ("odd",),
+    # whole tiles of all parity classes; strides that have no such classes
+    "conv_transpose2d": ("several_tiles_bias", "uneven_taps"),
+    # rows that begin anywhere; shorter than a vector
+    "cross_entropy": ("uneven", "narrow"),
+    # counters per lane, fewer of them, and none in shared memory
+    "histogram": ("odd", "many_bins", "more_bins"),
+    # aligned rows in several tiles; any others
+    "int8_matmul": ("several_tiles", "odd"),
+    # rows in registers, of vectors and of single elements; longer rows
+    "layer_norm": ("uneven", "odd", "wide"),
+    "linear_gelu": ("several_tiles", "odd"),
+    "prefix_sum": ("several_tiles", "odd"),
+    "rms_norm": ("odd", "single_row", "uneven", "wide"),
+    # eight coordinates at a time; one at a time
+    "rotary_embedding": ("small", "odd"),
+    "row_softmax": ("uneven", "odd", "wide"),
+    "top_k": ("odd", "wide"),
 }
 
 

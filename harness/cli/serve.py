@@ -76,6 +76,7 @@ def serve(
             server.run(sockets=[door])
         finally:
             say("ending: what is under way is judged anew after the next start")
+        raise KeyboardInterrupt  # what ended it, though a shell that starts it in the background has it ignored
 
 
 def _is_this_machine(host: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import secrets
 import time
 import traceback
@@ -126,7 +127,7 @@ def _recorded(
         started_at=started_at.isoformat(timespec="milliseconds"),
         duration_s=seconds,
         problem=job.problem_ref,
-        solution=_with_expectation(job, environment, verdict),
+        solution=with_expectation(job, environment, verdict),
         cases=job.cases,
         config=job.config,
         environment=environment,
@@ -161,17 +162,20 @@ def _with_advice(failure: Failure, verdict: Verdict, job: Job) -> Failure:
     return replace(failure, next_step=f"{failure.next_step}; {_SEES_MORE}")
 
 
-def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
-    """Say what was expected. Who says that he needs a GPU is expected to be unsupported without one, if there is a
-    reason in his files: that the simulator refused something is the word of a worker, which anybody can give. Should he
-    be judged all the same, as he says. Who says that he needs another GPU isn't judged on this one.
+def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
+    """Say what was expected. Who says that he needs a GPU, or needs Triton where it isn't installed, is expected to be
+    unsupported without a GPU, if there is a reason in his files: that the simulator refused something is the word of a
+    worker, which anybody can give. Should he be judged all the same, as he says. Who says that he needs another GPU
+    isn't judged on this one.
     """
     if _is_for_another_gpu(job, environment):
         return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)
-    says_so = job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED
-    if says_so and beyond_simulator(job.solution_ref.files):
-        return replace(job.solution_ref, expected_verdict=verdict)
-    return job.solution_ref
+    if environment.backend != "sim" or verdict is not Verdict.UNSUPPORTED:
+        return job.solution_ref
+    reasons = beyond_simulator(job.solution_ref.files)
+    lacks_triton = "Triton" in reasons and importlib.util.find_spec("triton") is None
+    is_expected = lacks_triton or (reasons and job.solution.about.needs_gpu)
+    return replace(job.solution_ref, expected_verdict=verdict) if is_expected else job.solution_ref
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:

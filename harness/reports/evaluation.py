@@ -235,7 +235,7 @@ def _resources(kernel: KernelResources) -> tuple[str, ...]:
     name = short_name(kernel.kernel)
     spilled = f"{kernel.spill_store_bytes}/{kernel.spill_load_bytes}"
     counts = (kernel.registers, kernel.shared_bytes, spilled, kernel.stack_bytes, kernel.constant_bytes)
-    parameters = kernel.kernel.rpartition("(")[2].rpartition(")")[0]
+    parameters = kernel.kernel.replace("(anonymous namespace)::", "").rpartition("(")[2].rpartition(")")[0]
     return name, parameters, kernel.architecture, *("—" if count is None else str(count) for count in counts)
 
 

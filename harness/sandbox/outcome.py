@@ -161,7 +161,8 @@ _BY_VERDICT = {
     Verdict.NO_CUSTOM_KERNEL: "move the computation into a kernel of your own; 'harness show' lists whose kernels ran",
     Verdict.UNSUPPORTED: "run it on a GPU (--backend cuda); the simulator can't judge it",
     Verdict.INVALID_PROBLEM: "mend the problem's files: no solution can be judged before",
-    Verdict.HARNESS_ERROR: "run 'harness doctor'; if the machine is sound, report this with the record",
+    Verdict.HARNESS_ERROR: "evaluate it again; if it stays so and 'harness doctor' finds the machine sound, "
+    "report this with the record",
 }
 
 

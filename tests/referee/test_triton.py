@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
 from harness.referee.buffers.turns import beyond_triton, load_arm
+from harness.referee.evaluation import with_expectation
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised
 from harness.sandbox.wire.messages import Raised
+from tests.examples import passed
 
 IMPORTED = 'Traceback\n  File "/w/1/solution.py", line 3, in <module>\n    import triton\n'
 INSIDE = IMPORTED + '  File "/v/attention.py", line 7, in <module>\n    import triton\n'
@@ -63,3 +70,23 @@ def test_a_machine_with_a_gpu_ought_to_have_it(backend: BackendName, verdict: Ve
     with pytest.raises(SolutionFailed) as failed:
         load_arm(WithoutTriton(backend), "solution.py", "ModelNew", LimitsConfig())  # type: ignore[arg-type]
     assert failed.value.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("is_installed", "needs_gpu", "backend", "expected"),
+    [
+        (False, False, "sim", Verdict.UNSUPPORTED),
+        (True, False, "sim", Verdict.PASSED),
+        (True, True, "sim", Verdict.UNSUPPORTED),
+        (False, False, "cuda", Verdict.PASSED),
+    ],
+)
+def test_without_triton_its_kernels_are_expected_to_be_unsupported(
+    monkeypatch: pytest.MonkeyPatch, is_installed: bool, needs_gpu: bool, backend: str, expected: Verdict
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if is_installed else None)
+    solution = replace(passed().solution, files={"solution.py": "import triton\n@triton.jit\ndef f(x): pass\n"})
+    about = SimpleNamespace(needs_gpu=needs_gpu, runs_on=lambda capability: True)
+    job: Any = SimpleNamespace(solution_ref=solution, solution=SimpleNamespace(about=about))
+    environment = replace(passed().environment, backend=backend)
+    assert with_expectation(job, environment, Verdict.UNSUPPORTED).expected_verdict is expected

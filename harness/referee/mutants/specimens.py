@@ -21,6 +21,7 @@ from harness.model.problem_check import Draw
 from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.answers.rows import Rows, computable, is_floating
+from harness.referee.ceilings.work import nbytes_of
 from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
@@ -127,7 +128,8 @@ def _draw_case(setting: Setting) -> _CaseInputs:
 def _require_bearable(setting: Setting) -> None:
     if setting.on_gpu or setting.meta_inputs is None:
         return
-    nbytes = 4 * count_elements(setting.meta_inputs, setting.spec)  # near enough
+    tensors = (value for value in setting.meta_inputs if isinstance(value, torch.Tensor))
+    nbytes = nbytes_of(tensors) + setting.spec.nbytes
     if nbytes > (_CPU_BYTES if setting.problem.independent_batch else _CPU_WHOLE_BYTES):
         raise TooLarge(f"{nbytes / 1e9:.2g} GB of inputs and outputs: examine it on a GPU")
 
