@@ -227,7 +227,7 @@ def are_few(sums: int, terms: int) -> bool:
 
 def running_on_host(terms: torch.Tensor) -> torch.Tensor:
     """The running sums over the last dimension, term by term in float32."""
-    return torch.from_numpy(numpy.add.accumulate(terms.cpu().contiguous().numpy(), axis=-1)).to(terms.device)
+    return torch.from_numpy(numpy.add.accumulate(terms.detach().cpu().contiguous().numpy(), axis=-1)).to(terms.device)
 
 
 def convolution(
