@@ -38,6 +38,11 @@ class Tolerance:
         parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
         return Tolerance(*(max(pair) for pair in parts))
 
+    def least_growth(self, other: Tolerance) -> float:
+        """The factor by which `other` allows every value to err more, at least."""
+        parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return min((new / old for old, new in parts if old), default=1.0)
+
     def times(self, factor: float) -> Tolerance:
         """Return a tolerance that allows errors larger by this factor."""
         return Tolerance(*(factor * part for part in dataclasses.astuple(self)))

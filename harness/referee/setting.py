@@ -103,6 +103,16 @@ class Setting:
         """Tolerances, and what evidence on outputs themselves has loosened them to, for all draws."""
         return {}
 
+    def excuse(self, first: tuple[Tolerance, ...], milder: tuple[Tolerance, ...]) -> None:
+        """Remember what excused a comparison that began with `first`: the factor by which all of a tolerance has grown,
+        and not the relative part alone, as it does for rows whose right answers are next to nothing. A wrong element
+        stays outside."""
+        triples = zip(first, milder, self.evidence, strict=True)
+        self.excused[first] = tuple(
+            one if one.is_exact else one.times(max(1, min(one.least_growth(new), found.loosest.rtol / one.rtol)))
+            for one, new, found in triples
+        )
+
     def milder(self, compared: Sequence[OutputComparison], inputs: Sequence[Any]) -> tuple[Tolerance, ...]:
         """Loosen the tolerances of a comparison by evidence_against() it; as they are where that can't excuse it."""
         tolerances = tuple(output.tolerance for output in compared)

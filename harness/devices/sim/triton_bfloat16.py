@@ -13,25 +13,26 @@ _OPERATIONS = ("unary_op", "binary_op", "ternary_op", "create_fma", "create_rsqr
 
 
 def offer_bfloat16(interpreter: Any) -> None:
-    """Replace the interpreter's operations, conversions, products, reductions and scans by such that know bfloat16."""
-    bfloat16, float32, handle_of = interpreter.tl.bfloat16, interpreter.tl.float32, interpreter.TensorHandle
+    """Replace the interpreter's operations, conversions, products, reductions and scans."""
+    language, handle_of = interpreter.tl, interpreter.TensorHandle
+    bfloat16, float32 = language.bfloat16, language.float32
     builder = interpreter.InterpreterBuilder
     convert, multiply, change = builder.cast_impl, builder.create_dot, builder.create_atomic_rmw
 
     def is_narrow(value: Any) -> bool:
-        """False for comparisons, which have the dtype of what they compare, whatever their data are."""
-        return isinstance(value, handle_of) and value.dtype.scalar == bfloat16 and value.data.dtype == numpy.uint16
+        return isinstance(value, handle_of) and value.dtype.scalar == bfloat16
 
     def widened(value: Any) -> Any:
         return handle_of(wide(value.data), float32) if is_narrow(value) else value
 
     def narrowed(value: Any) -> Any:
-        return handle_of(narrow(value.data) if value.data.dtype == numpy.float32 else value.data, bfloat16)
+        return handle_of(narrow(value.data), bfloat16)
 
     def in_float32(operation: Callable[..., Any]) -> Callable[..., Any]:
         def calculated(builder: Any, *operands: Any) -> Any:
             found = operation(builder, *map(widened, operands))
-            return narrowed(found) if any(map(is_narrow, operands)) else found
+            is_number = found.data.dtype == numpy.float32  # and not what a comparison gives
+            return narrowed(found) if is_number and any(map(is_narrow, operands)) else found
 
         return calculated
 
@@ -46,20 +47,23 @@ def offer_bfloat16(interpreter: Any) -> None:
         return change(builder, operation, pointer, value, *rest)
 
     def gathered(apply: Callable[..., Any]) -> Callable[..., Any]:
-        def applied(operation: Any, values: Sequence[Any]) -> list[Any]:
-            given = [widened(value.handle) for value in values]
-            wide_ones = [
-                operation.to_tensor(handle.data, float32) if is_narrow(value.handle) else value
-                for handle, value in zip(given, values, strict=True)
-            ]
-            found = apply(operation, tuple(wide_ones))
+        """Triton's own ways to combine are arrays' at once; a stranger's goes through the operations above."""
+
+        def applied(operation: Any, values: Sequence[Any]) -> Any:
+            of_triton = operation.combine_fn.fn.__module__ == language.standard.__name__
+            if not (of_triton and any(is_narrow(value.handle) for value in values)):
+                return apply(operation, values)
+            found = apply(operation, tuple(retyped(value, widened(value.handle)) for value in values))
             found = list(found) if isinstance(found, (list, tuple)) else [found]
-            for place, (one, value) in enumerate(zip(found, values, strict=False)):
-                if is_narrow(value.handle):
-                    found[place] = operation.to_tensor(narrow(one.handle.data), bfloat16)
-            return found
+            pairs = zip(found, values, strict=False)
+            return [retyped(one, narrowed(one.handle)) if is_narrow(value.handle) else one for one, value in pairs]
 
         return applied
+
+    def retyped(value: Any, handle: Any) -> Any:
+        """The same block, or number, of another handle's type."""
+        kind = handle.dtype.scalar
+        return language.tensor(handle, language.block_type(kind, list(value.shape)) if value.type.is_block() else kind)
 
     for name in _OPERATIONS:
         setattr(builder, name, in_float32(getattr(builder, name)))

@@ -67,6 +67,17 @@ BFLOAT16 = """one = tl.full((BLOCK,), 1.0, tl.bfloat16)
     zero = tl.arange(0, BLOCK).to(tl.bfloat16).to(tl.int32) - tl.arange(0, BLOCK)
     factor = two + minus_one + tl.fma(one, one, one) - product + zero
     tl.store(y + at, factor.to(tl.float32) * tl.load(x + at, mask=at < n), mask=at < n)"""
+PLUS = """@triton.jit
+def plus(a, b):
+    return (a.to(tl.float32) + b.to(tl.float32)).to(tl.bfloat16)
+
+"""
+BFLOAT16_SUMS = """one = tl.full((BLOCK,), 1.0, tl.bfloat16)
+    first, place = tl.max(one, 0, return_indices=True)
+    factor = tl.sum(one, 0) / tl.reduce(one, 0, plus) + first.to(tl.float32) + place
+    is_at = (one > 0).to(tl.float32) * (tl.associative_scan(one, 0, plus) > 0)
+    tl.store(y + at, factor * is_at * tl.load(x + at, mask=at < n), mask=at < n)
+    tl.store((y + n).to(tl.pointer_type(tl.bfloat16)), first, mask=n < 0)"""
 
 SOLUTIONS = {
     "right": (KERNEL, CALL, ""),
@@ -91,6 +102,7 @@ SOLUTIONS = {
     "asks_for_triton": (KERNEL, "from torch.utils._triton import has_triton; assert has_triton(); " + CALL, ""),
     "assembly": (ASM, CALL, ""),
     "in_bfloat16": (BFLOAT16, CALL, ""),
+    "sums_in_bfloat16": (BFLOAT16_SUMS, CALL, PLUS),
     "adds_bfloat16": (
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
         CALL,
@@ -141,6 +153,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("asks_for_triton", Verdict.PASSED),
         ("assembly", Verdict.UNSUPPORTED),
         ("in_bfloat16", Verdict.PASSED),
+        ("sums_in_bfloat16", Verdict.PASSED),
         ("adds_bfloat16", Verdict.UNSUPPORTED),
     ],
 )

@@ -131,6 +131,23 @@ def test_what_was_excused_once_needs_no_evidence_in_other_draws(
         monkeypatch.setattr(Setting, "evidence_against", None)  # raises where it is called
 
 
+def test_a_row_of_next_to_nothing_excuses_no_other(tmp_path: Path) -> None:
+    """Beside its own scale the reference's error is large there, and a cheat could be off by so much elsewhere."""
+    setting = made(tmp_path, "x.sum(1)", "torch.randn(20_000, 64)")
+    inputs = torch.randn(20_000, 64, generator=torch.Generator().manual_seed(1))
+    plain = inputs.double().sum(1)
+    (tolerance,) = setting.tolerances
+    place = int(plain.abs().argmin())
+    plain[place] += tolerance.atol + tolerance.rtol * float(plain[place].abs()) + 1e-7
+    (compared,) = judge_values([plain.float()], [inputs], setting)
+    assert compared.passed
+    off = inputs.flip(0).double().sum(1) + 1.5 * (
+        tolerance.atol + tolerance.rtol * inputs.flip(0).double().sum(1).abs()
+    )
+    (compared,) = judge_values([off.float()], [inputs.flip(0)], setting)
+    assert not compared.passed
+
+
 def test_a_variance_in_one_pass_is_not_accused_and_one_of_half_the_terms_is(tmp_path: Path) -> None:
     """It loses digits where the mean is large against the spread."""
     setting = made(tmp_path, "torch.nn.functional.layer_norm(x, x.shape[1:])", "torch.rand(2, 2**14)")
