@@ -76,6 +76,8 @@ def serve(
             server.run(sockets=[door])
         finally:
             say("ending: what is under way is judged anew after the next start")
+        if not server.started:
+            raise MachineError("the server could not start: what it printed says why")
         raise KeyboardInterrupt  # what ended it, though a shell that starts it in the background has it ignored
 
 

@@ -61,7 +61,7 @@ GENERAL = "mend the first of the compiler's errors above"
         ),
         (Verdict.COMPILE_ERROR, "cuda.cu(3): error: expected a declaration", GENERAL),
         (Verdict.TIMEOUT, "no answer within 2 s", "look for an endless loop"),
-        (Verdict.HARNESS_ERROR, "", "run 'harness doctor'"),
+        (Verdict.HARNESS_ERROR, "", "'harness doctor'"),
         (Verdict.HARNESS_ERROR, "OSError: [Errno 28] No space left on device", "set TMPDIR"),
         (Verdict.INVALID_PROBLEM, "FileNotFoundError: [Errno 2] No such file", "mend the problem's files"),
     ],

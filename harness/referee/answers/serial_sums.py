@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -25,7 +25,8 @@ LONG = 2**16
 FEW = 2**10
 """The most sums for which the host is quicker, with 4 ns a term, than a launch per term for all of them at once."""
 _TERMS_ON_HOST = 2**28
-"""The most terms that go to the host: a GiB, and about a second."""
+"""The most terms that go to the host, which take about a second."""
+_TERMS_OF_A_PIECE = 2**24
 _COLUMNS = 2**28
 """The most elements of an unfolded input; larger inputs are divided."""
 _MOST_ADDITIONS = {"cpu": 2**29, "cuda": 2**35}
@@ -113,7 +114,9 @@ class SerialSums:
         _require_few(result.numel() * a.shape[2], a.device)
         a = a if len(a) == len(b) else a.repeat(len(b) // len(a), 1, 1)
         if are_few(result.numel(), a.shape[2]):
-            result += running_on_host(a[:, :, None] * b.transpose(1, 2)[:, None])[..., -1]
+            length = _TERMS_OF_A_PIECE // result.numel()
+            pieces = zip(torch.split(a, length, 2), torch.split(b.transpose(1, 2), length, 2), strict=True)
+            result += added_on_host(one[:, :, None] * other[:, None] for one, other in pieces)
             return
         for j in range(a.shape[2]):
             result.addcmul_(a[:, :, j : j + 1], b[:, j : j + 1])
@@ -122,7 +125,7 @@ class SerialSums:
         """Sum [outer, length, inner] over its length and add that to [outer, inner]."""
         _require_few(x.numel(), x.device)
         if are_few(result.numel(), x.shape[1]):
-            result += running_on_host(x.transpose(1, 2))[..., -1]
+            result += added_on_host(torch.split(x.transpose(1, 2), _TERMS_OF_A_PIECE // result.numel(), 2))
             return
         for j in range(x.shape[1]):
             result += x[:, j]
@@ -130,8 +133,8 @@ class SerialSums:
     def add_up(self, x: torch.Tensor) -> None:
         """Turn a contiguous tensor into its running sums over dimension 1, in place."""
         _require_few(x.numel(), x.device)
-        if are_few(x[:, 0].numel(), x.shape[1]):
-            x.copy_(running_on_host(x.movedim(1, -1)).movedim(-1, 1))
+        if are_few(x.numel() // max(1, x.shape[1]), x.shape[1]):
+            x.copy_(torch.from_numpy(_running(x.movedim(1, -1))).movedim(-1, 1))
             return
         for j in range(1, x.shape[1]):
             x[:, j] += x[:, j - 1]
@@ -225,9 +228,20 @@ def are_few(sums: int, terms: int) -> bool:
     return sums <= FEW and sums * terms <= _TERMS_ON_HOST
 
 
-def running_on_host(terms: torch.Tensor) -> torch.Tensor:
-    """The running sums over the last dimension, term by term in float32."""
-    return torch.from_numpy(numpy.add.accumulate(terms.detach().cpu().contiguous().numpy(), axis=-1)).to(terms.device)
+def added_on_host(pieces: Iterable[torch.Tensor]) -> torch.Tensor:
+    """Sum over the last dimension, of which these are consecutive pieces, term by term in float32."""
+    total: Any = numpy.float32(0)
+    for piece in pieces:
+        total = _running(piece, total)[..., -1].copy()
+    return torch.from_numpy(total).to(piece.device)
+
+
+def _running(terms: torch.Tensor, before: Any = numpy.float32(0)) -> Any:
+    """The running sums over the last dimension, on from the sums `before`."""
+    values = terms.detach().cpu().numpy().copy()
+    with numpy.errstate(all="ignore"):
+        values[..., :1] += numpy.expand_dims(before, -1)
+        return numpy.add.accumulate(values, axis=-1, out=values)
 
 
 def convolution(

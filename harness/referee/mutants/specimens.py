@@ -154,7 +154,7 @@ def _worst_of_reference(setting: Setting, inputs: Sequence[Any]) -> float:
     Raises: TooLarge where a CPU takes too long.
     """
     started = time.monotonic()
-    got = setting.oracle.native(inputs)
+    got = setting.oracle.native(copied(inputs))
     if not setting.on_gpu and (seconds := time.monotonic() - started) > _CPU_CALL_S:
         raise TooLarge(f"one call takes {seconds:.0f} s here: examine it on a GPU")
     return max(one.worst for one in compared_with_oracle(got, inputs, setting, setting.tolerances))
@@ -205,7 +205,7 @@ def _examine(setting: Setting, variant: str | None, drawn: _CaseInputs, toleranc
         tolerances=tolerances,
         rms=tuple(map(rms, exact)),
         reference_worst=drawn.worst,
-        repeats=are_equal(setting.oracle.native(drawn.inputs), setting.oracle.native(drawn.inputs)),
+        repeats=are_equal(*(setting.oracle.native(copied(drawn.inputs)) for _ in range(2))),
         rows=drawn.rows,
         examined=drawn.examined,
     )

@@ -82,7 +82,8 @@ __global__ void forward_kernel(
         value.load(v + j * dim, dim);
         const float score = scale * query.times(key);
         const float now = fmaxf(largest, score);
-        const float shrink = expf(largest - now), weight = expf(score - now);
+        const float base = now == -INFINITY ? 0.0f : now;  // two infinities have no difference
+        const float shrink = expf(largest - base), weight = expf(score - base);
         total = total * shrink + weight;
         for (float& sum : sums.of) sum *= shrink;
         sums.add(weight, value);
@@ -202,6 +203,7 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
         out, totals = extension.attend(q, k, v)
         context.save_for_backward(q, k, v, out, totals)
         return out

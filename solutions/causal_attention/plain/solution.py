@@ -50,7 +50,8 @@ __global__ void attend_kernel(
         }
         const float score = warp_sum(product);
         const float now = fmaxf(largest, score);
-        const float shrink = expf(largest - now), weight = expf(score - now);
+        const float base = now == -INFINITY ? 0.0f : now;  // two infinities have no difference
+        const float shrink = expf(largest - base), weight = expf(score - base);
         total = total * shrink + weight;
         for (int i = 0; i < kCoordinates; ++i) {
             const int c = threadIdx.x + i * kLanes;
@@ -72,6 +73,7 @@ const __nv_bfloat16* values_of(const torch::Tensor& tensor)
 torch::Tensor attend(torch::Tensor q, torch::Tensor k, torch::Tensor v)
 {
     const c10::cuda::CUDAGuard guard(q.device());
+    q = q.contiguous(), k = k.contiguous(), v = v.contiguous();
     const int dim = q.size(3);
     TORCH_CHECK(dim <= kLanes * kCoordinates, "a head has up to ", kLanes * kCoordinates, " coordinates, not ", dim);
     auto out = torch::empty_like(q);

@@ -22,8 +22,9 @@ def added(query, sums, largest, total, k, v, rows, start, length, scale, dim: tl
     if is_masked:
         scores = tl.where((key[None, :] <= rows[:, None]) & (key[None, :] < length), scores, float("-inf"))
     now = tl.maximum(largest, tl.max(scores, 1))
-    shrink = tl.exp2(largest - now)
-    weights = tl.exp2(scores - now[:, None])
+    base = tl.where(now == float("-inf"), 0.0, now)  # two infinities have no difference
+    shrink = tl.exp2(largest - base)
+    weights = tl.exp2(scores - base[:, None])
     values = tl.load(v + at, mask=inside, other=0.0)
     sums = sums * shrink[:, None] + tl.dot(weights.to(values.dtype), values)
     return sums, now, total * shrink + tl.sum(weights, 1)
@@ -60,6 +61,7 @@ def attend_kernel(q, k, v, out, sharing, length, scale, dim: tl.constexpr, padde
 
 class ModelNew(nn.Module):
     def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
         out = torch.empty_like(q)
         batch, heads, length, dim = q.shape
         padded = max(16, triton.next_power_of_2(dim))

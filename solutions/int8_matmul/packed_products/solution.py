@@ -191,6 +191,7 @@ torch::Tensor int8_matmul(torch::Tensor a, torch::Tensor b, torch::Tensor a_scal
     auto out = torch::empty({a.size(0), b.size(1)}, a_scale.options());
     if (out.numel() == 0) return out;
     TORCH_CHECK(std::max({a.size(0), a.size(1), b.size(1)}) < INT_MAX - kTile, "int8_matmul: too large a matrix");
+    TORCH_CHECK(a.size(1) < 1 << 17, "int8_matmul: sums of so many products may exceed 32 bits");
     const Product product = {
         a.const_data_ptr<int8_t>(), b.const_data_ptr<int8_t>(), a_scale.const_data_ptr<float>(),
         b_scale.const_data_ptr<float>(), out.data_ptr<float>(), static_cast<int>(a.size(0)),

@@ -129,6 +129,7 @@ class RMSNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+        x = x.contiguous()
         y, factors = extension.rms_norm(x, weight, eps)
         context.save_for_backward(x, weight, factors)
         return y
@@ -140,7 +141,7 @@ class RMSNorm(torch.autograd.Function):
 
 
 class ModelNew(nn.Module):
-    """Replaces RMSNorm of problem.py, and has a parameter of the same name."""
+    """Replaces Model of problem.py, and has a parameter of the same name."""
 
     def __init__(self, width: int, eps: float) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ CUDA_SOURCE = r"""
 #include <torch/types.h>
 
 #include <algorithm>
+#include <cstdint>
 
 constexpr int kThreads = 256;
 constexpr int kHeadsOfAThread = 4;
@@ -69,8 +70,9 @@ void launch(const torch::Tensor& x, const torch::Tensor& cosines, const torch::T
 torch::Tensor rotate(torch::Tensor x, torch::Tensor cosines, torch::Tensor sines)
 {
     const c10::cuda::CUDAGuard guard(x.device());
+    x = x.contiguous(), cosines = cosines.contiguous(), sines = sines.contiguous();
     auto y = torch::empty_like(x);
-    if (x.size(3) % 16 == 0) {
+    if (x.size(3) % 16 == 0 && reinterpret_cast<uintptr_t>(x.data_ptr()) % 16 == 0) {
         launch<8>(x, cosines, sines, y);
     } else {
         launch<1>(x, cosines, sines, y);

@@ -34,6 +34,7 @@ __global__ void rotate_kernel(
 torch::Tensor rotate(torch::Tensor x, torch::Tensor cosines, torch::Tensor sines)
 {
     const c10::cuda::CUDAGuard guard(x.device());
+    x = x.contiguous(), cosines = cosines.contiguous(), sines = sines.contiguous();
     auto y = torch::empty_like(x);
     const int64_t pairs = x.numel() / 2;
     const int64_t blocks = (pairs + kThreads - 1) / kThreads;

@@ -27,6 +27,7 @@ def rotate_kernel(x, cosines, sines, y, length, half, rows: tl.constexpr, column
 
 class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
+        x, cosines, sines = x.contiguous(), cosines.contiguous(), sines.contiguous()
         y = torch.empty_like(x)
         batch, heads, length, dim = x.shape
         columns = triton.next_power_of_2(dim // 2)

@@ -103,7 +103,7 @@ struct Powers {
     float sum = 0.0f;
 };
 
-// A sum of powers below another largest element. Where that is still minus infinity, nothing was added but zeros.
+// A sum of powers below another largest element. Where its own is still minus infinity, it is zero or NaN, and stays.
 __device__ __forceinline__ float below(const Powers& powers, float largest)
 {
     return powers.largest == -INFINITY ? powers.sum : powers.sum * __expf(powers.largest - largest);

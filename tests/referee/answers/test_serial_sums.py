@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,18 @@ def test_a_serial_sum_takes_one_term_after_the_other_in_float32() -> None:
         found = [terms.sum(), terms @ torch.ones(8), terms.mean() * 8, terms.cumsum(0)[-1]]
     assert [float(one) for one in found] == [2.0**24] * 4
     assert mode.count == 4
+
+
+def test_a_few_sums_are_taken_in_pieces_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial_sums, "_TERMS_OF_A_PIECE", 6)
+    terms = torch.tensor([[2.0**24, 1, 1, 1, 1, 1, 1, 1], [1.0, 2, 3, 4, 5, 6, 7, 8]])
+    before = terms.clone()
+    with serially():
+        assert terms.sum(1).tolist() == (terms @ torch.ones(8)).tolist() == [2.0**24, 36]
+        assert terms.cumsum(1)[:, -1].tolist() == [2.0**24, 36]
+        assert torch.ones(3, 0).cumsum(1).shape == (3, 0)
+        assert torch.isnan(torch.tensor([math.inf, -math.inf]).sum())
+    assert torch.equal(terms, before)
 
 
 def test_a_long_sum_is_taken_in_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,12 @@ def test_a_sound_problem_lets_none_pass(tmp_path: Path) -> None:
     assert {"float16", "bfloat16", "input_returned", "last_column", "mixed_up", "sign"} <= set(caught)
 
 
+def test_a_call_may_change_an_input_and_return_it(tmp_path: Path) -> None:
+    inputs = "torch.randn(8, 32), torch.randn(8, 16, 32), torch.randint(16, (1,))"
+    forward = "(cache.index_copy_(1, place, x[:, None]) * x[:, None]).sum(-1), cache"
+    assert checked(tmp_path, forward, inputs, arguments="x, cache, place").is_sound
+
+
 def test_each_variant_of_each_case_is_tried(tmp_path: Path) -> None:
     check = checked(tmp_path, "x * 2", yaml="variants: [negative, ties]\ncases: {odd: {constants: {columns: 33}}}")
     assert [draw.label for draw in check.draws] == [
