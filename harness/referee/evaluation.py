@@ -163,10 +163,12 @@ def _with_advice(failure: Failure, verdict: Verdict, job: Job) -> Failure:
 
 
 def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
-    """Say what was expected. Who says that he needs a GPU, or needs Triton where it isn't installed, is expected to be
-    unsupported without a GPU, if there is a reason in his files: that the simulator refused something is the word of a
-    worker, which anybody can give. Should he be judged all the same, as he says. Who says that he needs another GPU
-    isn't judged on this one.
+    """Say what was expected.
+
+    A solution that says it needs another GPU isn't judged on this one. Without a GPU, one that says it needs a GPU, or
+    that needs Triton where Triton isn't installed, is expected to be unsupported. Its files must show the reason: that
+    the simulator refused something is the word of a worker, which anybody can give. If it is judged all the same, what
+    it says counts.
     """
     if _is_for_another_gpu(job, environment):
         return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)

@@ -82,7 +82,7 @@ def test_the_clock_is_the_highest_of_any_turn() -> None:
     assert at_clocks_seen(ceilings(sm_mhz=1980), None).sm_mhz == 1980
 
 
-def test_who_is_faster_than_his_operations_take_is_held_against_the_memory_with_a_remark() -> None:
+def test_a_time_below_that_of_the_operations_is_held_against_the_memory_with_a_remark() -> None:
     light = speed_of_light(CONV_ASYMMETRIC, H100, "float32")
     assert kept_light(light, light.ns) == (light, None)
     kept, remark = kept_light(light, light.ns / 2)

@@ -1,5 +1,7 @@
-"""Arithmetic on bfloat16 for Triton's interpreter, which keeps such numbers as integers and calculates with their bits:
-in float32 instead, rounded to the nearest and to even, as on a GPU.
+"""Arithmetic on bfloat16 for Triton's interpreter.
+
+The interpreter keeps such numbers as integers and calculates with their bits. Here operations calculate in float32 and
+round to the nearest, ties to even, as a GPU does.
 """
 
 from __future__ import annotations

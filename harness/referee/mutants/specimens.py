@@ -233,8 +233,8 @@ def _complaints_on_reference(draw: Draw, evidence: Sequence[ErrorEvidence]) -> I
 
 
 def _facts(specimen: Specimen) -> set[str]:
-    """'negative' where an input is, or none floats so that variants leave them as they are, 'step' for a training step,
-    and the names of the roundings that change an input or a weight."""
+    """'negative' where an input is, or where none is floating, since variants leave integers as they are; 'step' for a
+    training step; and the names of the roundings that change an input or a weight."""
     tensors = [value for value in specimen.inputs if isinstance(value, torch.Tensor) and not value.is_complex()]
     facts = {name for name in ROUNDINGS if is_inexact_in(name, specimen)}
     facts |= {"step"} if specimen.setting.problem.backward else set()

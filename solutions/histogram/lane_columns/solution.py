@@ -26,9 +26,7 @@ constexpr int64_t kSharedCounters = 48 * 1024 / sizeof(unsigned);  // what a blo
 
 using Counter = unsigned long long;  // the 64-bit type that atomicAdd knows
 
-// Bin b has `copies` counters side by side, b * copies and those behind it, and a lane adds to the one of its number
-// modulo copies. With 32 copies each lane has a bank of shared memory to itself: whatever the values are, the 32
-// additions of a warp meet neither in a bank nor in a counter.
+// Calls add(value) for every element, shared among all threads of the launch.
 template <typename Add>
 __device__ void for_each_value(const int* __restrict__ x, int64_t count, Add add)
 {
@@ -58,6 +56,9 @@ __device__ void for_each_value(const int* __restrict__ x, int64_t count, Add add
     }
 }
 
+// Bin b has `copies` counters side by side, b * copies and those behind it, and a lane adds to the one of its number
+// modulo copies. With 32 copies each lane has a bank of shared memory to itself: whatever the values are, the 32
+// additions of a warp meet neither in a bank nor in a counter.
 __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor) shared_kernel(
     const int* __restrict__ x, Counter* __restrict__ counts, int64_t count, int bins, int copies)
 {

@@ -64,7 +64,7 @@ __device__ Elements load(const float* __restrict__ row, int64_t first, const Mat
     return elements;
 }
 
-// __stcs: nobody reads the outputs again, and the L2 cache had better keep inputs.
+// __stcs: nobody reads the outputs again, so that the L2 cache can keep inputs.
 __device__ void store(const Elements& elements, float* __restrict__ row, int64_t first, const Matrix& matrix)
 {
 #pragma unroll
