@@ -13,6 +13,7 @@ from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, Work
+from harness.model.languages import languages_in
 from harness.model.roofline import share_of_baseline
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, number, verdict_span
@@ -103,6 +104,7 @@ def record(evaluation: Evaluation) -> Pairs:
         (
             ("expected was", expected.value if expected is not evaluation.verdict else ""),
             ("author", solution.author or "unknown"),
+            ("language", ", ".join(languages_in(solution.files))),
             ("precision", solution.precision or f"not declared (the problem: {problem.precision})"),
             ("evaluated", f"{when} UTC, {evaluation.duration_s:.1f} s" + (f": {stages}" if stages else "")),
             ("decided by", f"the {evaluation.decided_by}" if evaluation.decided_by else ""),

@@ -106,7 +106,7 @@ def _import_run(
         try:
             text = _read(path)
             name = solution_name(folder.name, sample)
-            about = f"author: {json.dumps(folder.name)}\n{_language(text)}"
+            about = f"author: {json.dumps(folder.name)}\n"
             texts = {"solution.py": text, "solution.yaml": about}
             made = _put(workspace.root / "solutions" / problem.name / name, texts)
         except HarnessError as error:
@@ -168,10 +168,6 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.alias):
             yield node.asname or node.name
-
-
-def _language(text: str) -> str:
-    return "language: triton\n" if re.search(r"^\s*(?:import|from)\s+triton\b", text, re.MULTILINE) else ""
 
 
 def _put(folder: Path, texts: dict[str, str]) -> bool:

@@ -33,7 +33,6 @@ _SOLUTION_YAML = """\
 # author: you
 explanation: >
   The reference in torch, and a kernel that copies a tensor. A start: move the computation into the kernel.
-language: cuda
 """
 
 _COPY = '''
