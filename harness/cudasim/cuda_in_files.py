@@ -20,6 +20,8 @@ _PROSE = (".md", ".rst", ".yaml", ".yml")
 _IS_CUDA = re.compile(r"\b__(global|device)__\b|\#[ ]{0,8}include\b")
 _OF_PYTHON = {
     "Triton": re.compile(r"^[ \t]*(import|from)[ \t]+triton\b", re.MULTILINE),
+    "TileLang": re.compile(r"^[ \t]*(import|from)[ \t]+tilelang\b", re.MULTILINE),
+    "CuTe DSL": re.compile(r"^[ \t]*(import|from)[ \t]+cutlass\b", re.MULTILINE),
     "CUDA graphs": re.compile(r"\btorch\.cuda\.(CUDAGraph|graph|make_graphed_callables)\b"),
 }
 """Names of Python's that the simulator refuses where they are called."""

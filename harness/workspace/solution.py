@@ -32,7 +32,7 @@ class SolutionFile:
     explanation: str = ""
     """The approach, why, and what bounds it."""
     language: Literal["cuda", "c++", "triton", "python"] = "cuda"
-    """Without effect, and kept for files that have it: the languages of its kernels are found in its files."""
+    """It has no effect any more: the languages of kernels are found in the files."""
     precision: Precision | None = None
     """The precision that it computes in."""
     expected_verdict: Verdict = Verdict.PASSED

@@ -12,7 +12,7 @@ import pytest
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
-from harness.referee.buffers.turns import beyond_triton, load_arm
+from harness.referee.buffers.turns import beyond_gpu_language, beyond_triton, load_arm
 from harness.referee.evaluation import with_expectation
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised
@@ -70,6 +70,15 @@ def test_a_machine_with_a_gpu_ought_to_have_it(backend: BackendName, verdict: Ve
     with pytest.raises(SolutionFailed) as failed:
         load_arm(WithoutTriton(backend), "solution.py", "ModelNew", LimitsConfig())  # type: ignore[arg-type]
     assert failed.value.verdict is verdict
+
+
+@pytest.mark.parametrize(("module", "words"), [("tilelang", "TileLang"), ("cutlass.cute", "CuTe DSL")])
+def test_languages_of_gpus_alone_are_unsupported_by_name(module: str, words: str) -> None:
+    failed = beyond_gpu_language(Raised("ModuleNotFoundError", f"No module named '{module}'", IMPORTED))
+    assert failed is not None
+    assert (failed.verdict, failed.failure.reason) == (Verdict.UNSUPPORTED, f"{words} at line 3")
+    assert "pip install" in (failed.failure.next_step or "")
+    assert beyond_gpu_language(Raised("ModuleNotFoundError", "No module named 'cutlasses'", IMPORTED)) is None
 
 
 @pytest.mark.parametrize(

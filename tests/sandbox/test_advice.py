@@ -56,6 +56,12 @@ GENERAL = "mend the first of the compiler's errors above"
         (Verdict.MEMORY_ERROR, "illegal-address in relu at line 7: 4 bytes past the end", "compute offsets in int64_t"),
         (
             Verdict.LOAD_ERROR,
+            "ModuleNotFoundError on import of solution.py: No module named 'cutlass'",
+            "nvidia-cutlass-dsl",
+        ),
+        (Verdict.LOAD_ERROR, "ModuleNotFoundError on import of solution.py: No module named 'tilelang'", "pip install"),
+        (
+            Verdict.LOAD_ERROR,
             "AttributeError on import: solution.py defines no class 'ModelNew'",
             "name the module's class ModelNew",
         ),

@@ -40,6 +40,9 @@ _WORK_SHARE = 1 / 8
 """The share of a turn's time for launches that run whole on the simulator: what takes longer can be sampled instead."""
 
 _NO_TRITON = re.compile(r"No module named 'triton\b|import of triton\b.* halted|name 'triton' is not defined")
+_GPU_LANGUAGES = {"tilelang": ("TileLang", "tilelang"), "cutlass": ("CuTe DSL", "nvidia-cutlass-dsl")}
+"""Modules of languages that run on a GPU alone: the language's name, and the package that pip installs."""
+_NO_GPU_LANGUAGE = re.compile(rf"No module named '({'|'.join(_GPU_LANGUAGES)})\b")
 _USE_OF_TRITON = re.compile(r"\btriton\.\w")
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
@@ -197,21 +200,41 @@ def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | 
     if backend != "sim":
         return None
     if UNSUPPORTED_MARK not in raised.message:
-        return beyond_triton(raised)
+        return beyond_triton(raised) or beyond_gpu_language(raised)
     return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
 
 
 def beyond_triton(raised: Raised) -> SolutionFailed | None:
     """Return the failure for an exception, on the simulator, that comes of Triton's absence; else None. Its interpreter
     runs kernels where there is no GPU: what it lacks is no fault of the solution."""
-    frame = next(reversed(list(_OWN_FRAME.finditer(raised.traceback))), None)
+    frame = _own_frame(raised)
     is_use_of_none = raised.message.startswith(_NONE_HAS_NOTHING) and frame and _USE_OF_TRITON.search(frame["code"])
     is_missing = raised.type_name in ("ImportError", "ModuleNotFoundError", "NameError")
     if not is_use_of_none and not (is_missing and _NO_TRITON.search(raised.message)):
         return None
-    where = f" at line {frame['line']}" if frame else ""
     next_step = "install Triton, whose interpreter runs kernels on the CPU (pip install triton), or evaluate on a GPU"
-    return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{where}", raised.traceback, next_step)
+    return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{_place(raised)}", raised.traceback, next_step)
+
+
+def beyond_gpu_language(raised: Raised) -> SolutionFailed | None:
+    """Return the failure for an exception, on the simulator, that comes of the absence of a language that it could not
+    run anyway; else None."""
+    missing = _NO_GPU_LANGUAGE.search(raised.message)
+    if missing is None:
+        return None
+    language, package = _GPU_LANGUAGES[missing[1]]
+    next_step = f"evaluate on a GPU, with {language} installed (pip install {package}): nothing runs it elsewhere"
+    return SolutionFailed(Verdict.UNSUPPORTED, f"{language}{_place(raised)}", raised.traceback, next_step)
+
+
+def _place(raised: Raised) -> str:
+    """' at line 3', of the solution's own file; empty where none is told."""
+    frame = _own_frame(raised)
+    return f" at line {frame['line']}" if frame else ""
+
+
+def _own_frame(raised: Raised) -> re.Match[str] | None:
+    return next(reversed(list(_OWN_FRAME.finditer(raised.traceback))), None)
 
 
 def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:
