@@ -135,9 +135,12 @@ class TritonKernels:
         return launched
 
     def _fail(self, launch: TritonLaunch, error: BaseException) -> None:
-        """Raise what the device would report for a fault; what the interpreter can't do is a gap of the simulator's."""
+        """Raise what the device would report for a fault, and a name that the kernel doesn't have, as the compiler would;
+        what the interpreter can't do is a gap of the simulator's."""
         while error.__cause__ is not None:
             error = error.__cause__
+        if isinstance(error, NameError) and is_of_kernel(error):
+            raise error
         if isinstance(error, AssertionError) and is_of_kernel(error):
             error = launch.fault("device-assert", str(error) or "an assertion failed", error)
         if not isinstance(error, KernelFault):

@@ -98,8 +98,8 @@ class TritonLaunch:
         return "{:,} bytes {}".format(*min(misses)) if misses else "over the end of a tensor"
 
 
-def is_of_kernel(error: AssertionError) -> bool:
-    """Tell whether the kernel asserts, and not the interpreter for itself."""
+def is_of_kernel(error: Exception) -> bool:
+    """Tell whether the kernel asserts or raises, and not the interpreter for itself."""
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
     return frame.f_code.co_name == "create_assert" or not str(frame.f_globals.get("__name__")).startswith("triton.")
 

@@ -101,6 +101,7 @@ SOLUTIONS = {
     "asserts": ("assert n < 5\n    " + KERNEL, CALL, ""),
     "asks_for_triton": (KERNEL, "from torch.utils._triton import has_triton; assert has_triton(); " + CALL, ""),
     "assembly": (ASM, CALL, ""),
+    "undefined": (KERNEL.replace("twice(", "thrice("), CALL, ""),
     "in_bfloat16": (BFLOAT16, CALL, ""),
     "sums_in_bfloat16": (BFLOAT16_SUMS, CALL, PLUS),
     "adds_bfloat16": (
@@ -152,6 +153,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("asserts", Verdict.RUNTIME_ERROR),
         ("asks_for_triton", Verdict.PASSED),
         ("assembly", Verdict.UNSUPPORTED),
+        ("undefined", Verdict.RUNTIME_ERROR),
         ("in_bfloat16", Verdict.PASSED),
         ("sums_in_bfloat16", Verdict.PASSED),
         ("adds_bfloat16", Verdict.UNSUPPORTED),
