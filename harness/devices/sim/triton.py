@@ -135,8 +135,8 @@ class TritonKernels:
         return launched
 
     def _fail(self, launch: TritonLaunch, error: BaseException) -> None:
-        """Raise what the device would report for a fault, and what the compiler would for a name that doesn't exist; what
-        the interpreter can't do is a gap of the simulator's."""
+        """Raise what the device would report for a fault, and what the compiler would for an unknown name; what the
+        interpreter can't do is a gap of the simulator's."""
         while error.__cause__ is not None:
             error = error.__cause__
         if isinstance(error, NameError) and is_of_kernel(error):
