@@ -81,7 +81,7 @@ def need_of(problem: Problem, case: str, least_bytes: float = 0) -> Need | None:
         given, state = tensor_bytes(inputs), tensor_bytes([*model.parameters(), *model.buffers()])
         if given + state < least_bytes:
             return None
-        live = _Live()
+        live = Live()
         with torch.no_grad(), torch.device("meta"), live:
             returned = model(*inputs)
     except (InvalidProblem, *PROBLEM_ERRORS):  # a run says what is wrong
@@ -95,7 +95,7 @@ def is_memory_scarce() -> bool:
     return free < total * _SCARCE
 
 
-class _Live(OperatorMode):
+class Live(OperatorMode):
     """Context: follows what operations allocate until it is given back."""
 
     def __init__(self) -> None:

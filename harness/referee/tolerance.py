@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from harness.model.check import OutputComparison, Tolerance
-from harness.referee.answers.comparison import Comparison
+from harness.referee.answers.comparison import Comparison, parts_of
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec
 from harness.workspace.problem import LEAST_TOLERANCE
@@ -181,9 +181,14 @@ def unit_of(want: torch.Tensor) -> Tolerance:
 
 def rms(values: torch.Tensor) -> float:
     """The root mean square of the finite values; 0 where there are none."""
-    finite = values.isfinite()
-    wide = torch.where(finite, values.abs() if values.is_complex() else values, 0).double()
-    return float(wide.norm()) / math.sqrt(max(1, int(finite.sum())))
+    sizes, count = [], 0
+    for place in parts_of(values):
+        part = values[place]
+        finite = part.isfinite()
+        wide = torch.where(finite, part.abs() if part.is_complex() else part, 0).double()
+        sizes.append(float(wide.norm()))
+        count += int(finite.sum())
+    return math.hypot(*sizes) / math.sqrt(max(1, count))
 
 
 def values_around(want: torch.Tensor, index: int) -> torch.Tensor:

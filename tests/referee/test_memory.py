@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +13,11 @@ import pytest
 
 from harness.model.verdict import Verdict
 from harness.referee.buffers.slots import can_keep_outputs
-from harness.referee.memory import Need, need_of, require_memory
+from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
+from harness.referee.judgement import judge_values
+from harness.referee.memory import Live, Need, need_of, require_memory
+from harness.referee.mutants.telling import untold
+from harness.referee.setting import prepare_setting
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.answers.test_reference import problem
 from tests.referee.test_shortage import fake_memory
@@ -43,6 +50,23 @@ def test_what_is_alive_at_once_is_counted(tmp_path: Path, forward: str, need: Ne
 def test_parameters_count(tmp_path: Path) -> None:
     made = problem(tmp_path, "return self.w(x)", SMALL, init="self.w = nn.Linear(256, 1, bias=False)", yaml="")
     assert need_of(made, "full") == Need(2**20, 2**10, 2**12, 2**20 + 2**10 + 2**12)
+
+
+def test_referee_holds_few_copies_of_inputs_whose_rows_depend_on_each_other(tmp_path: Path) -> None:
+    """Half of all it holds is the oracle's, in float64."""
+    made = problem(tmp_path, "return x / x.norm()", SMALL.replace("1024, 256", "16384, 256"), yaml="")
+    setting = prepare_setting(made, "full", 1, "cpu")
+    inputs = make_inputs(setting, Drawn(2))
+    phases: list[tuple[int, Callable[[], object]]] = [
+        (6, setting.derived),
+        (7, lambda: untold(setting)),
+        (8, lambda: draw_variants(setting, count(), Random(1))),
+        (6, lambda: judge_values(setting.oracle.native(inputs), inputs, setting)),
+    ]
+    for most, phase in phases:
+        with Live() as live:
+            phase()
+        assert live.peak_bytes < (most + 1) * 2**24
 
 
 @pytest.mark.parametrize("forward", ["return x * float(x.sum())", "return x / 0 if x else x", "raise SystemExit"])

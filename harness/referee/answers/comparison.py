@@ -97,6 +97,11 @@ class Comparison:
         self._worst = max(self._worst, worst.excess)
 
 
+def parts_of(values: torch.Tensor) -> Iterator[tuple[slice, ...]]:
+    """Divide a tensor into parts whose temporaries are small beside it where it is large."""
+    return _chunks(values.shape, _CHUNK if values.is_cuda else _CPU_CHUNK)
+
+
 def _chunks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
     """Divide a shape in row-major order into parts of at most so many elements: whole items of dimension 0, or a part
     of one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,16 +94,19 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
     """The draw, where the variant is fair; tried on some rows where rows are independent."""
     few = _TRIED["cuda" if setting.on_gpu else "cpu"]
     try:
-        inputs = setting.reference.make_inputs(seed)
-        base = setting.oracle.answer(setting.some_rows(inputs, few))
-        kept = [] if setting.reference.on_gpu else inputs  # there memory is scarcer than time
-        del inputs
+        # On a GPU memory is scarcer than time.
+        kept = [] if setting.on_gpu else setting.reference.make_inputs(seed)
+
+        def drawn() -> list[Any]:
+            return copied(kept) if kept else setting.reference.make_inputs(seed)
+
+        def plain() -> Sequence[torch.Tensor]:
+            return setting.oracle.answer_anywhere(setting.some_rows(drawn(), few), setting.spec)
 
         def changed_by(variant: Variant) -> list[Any]:
-            fresh = copied(kept) if kept else setting.reference.make_inputs(seed)
-            return setting.some_rows(variant.apply(fresh, seed), few)
+            return setting.some_rows(variant.apply(drawn(), seed), few)
 
-        fair = fair_inputs(setting, variant, changed_by, base)
+        fair = fair_inputs(setting, variant, changed_by, plain)
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         return None
     return Drawn(seed, variant, fair.tolerances, fair.decides) if fair else None

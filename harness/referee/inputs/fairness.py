@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from harness.model.check import Tolerance
-from harness.referee.answers.oracle import Oracle, copied
+from harness.referee.answers.comparison import parts_of
+from harness.referee.answers.oracle import copied
 from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.variants import Variant
 from harness.referee.setting import Setting
@@ -28,49 +29,54 @@ _LARGEST_POWER = 1000
 _CHANGED_SHARE = 1 / 16
 """The share of the outputs that the few non-zero terms must change for a sparse variant to show anything."""
 
+Answer = Callable[[], Sequence[torch.Tensor]]
+"""Gives an answer of the oracle's."""
+
 
 @dataclass(frozen=True)
 class FairInputs:
-    """Inputs changed by a fair variant, with the oracle's answer and the tolerance of each output.
+    """The oracle's answer to inputs changed by a fair variant, with the tolerance of each output.
 
     `decides`: whether wrong values are a verdict; else they make a solution fragile.
     """
 
-    inputs: list[Any]
     want: tuple[torch.Tensor, ...]
     tolerances: tuple[Tolerance, ...]
     decides: bool
 
 
 def fair_inputs(
-    setting: Setting, variant: Variant, changed_by: Callable[[Variant], list[Any]], base: Sequence[torch.Tensor]
+    setting: Setting, variant: Variant, changed_by: Callable[[Variant], list[Any]], plain: Answer
 ) -> FairInputs | None:
     """Apply a variant; None where it is unfair, or would show nothing.
 
     A variant is fair where the reference gives finite values wherever it does so for the inputs as drawn, and where
     its own error leaves the tolerance telling. `changed_by` makes the same inputs anew and applies a variant to them.
-    `base` is the oracle's answer without the variant. Large answers may lie on the host.
+    `plain` gives the oracle's answer without the variant: where it is large, there is no room to keep it. Large answers
+    may lie on the host.
 
     Raises: InvalidProblem where the reference refuses the inputs.
     """
     inputs = changed_by(variant)
     native = setting.oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
-    if variant.name not in ("infinite", "nan") and _loses_values(native, base):
+    if variant.name not in ("infinite", "nan") and _loses_values(native, plain()):
         return None
     if setting.problem.tolerance is None:
+        del native
         want, evidence = setting.answer_with_evidence(inputs)
         if not all(one.is_telling for one in evidence):
             return None
         tolerances = tuple(one.tolerance for one in evidence)
     else:
-        want = setting.oracle.answer(inputs)
-        tolerances = _scaled(variant, setting.tolerances, base, want)
+        want = setting.oracle.answer_anywhere(inputs, setting.spec)
+        tolerances = _scaled(variant, setting.tolerances, plain(), want)
         if not _is_within(native, want, tolerances):
             return None
-    del native  # what follows computes further answers
-    if variant.is_sparse and not _shows_terms(setting.oracle, inputs, want):
+        del native  # what follows computes further answers
+    if variant.is_sparse and not _shows_terms(setting, inputs, want):
         return None
-    return FairInputs(inputs, want, tolerances, _decides(setting.oracle, variant, changed_by, base, want))
+    del inputs
+    return FairInputs(want, tolerances, _decides(setting, variant, changed_by, plain, want))
 
 
 def _loses_values(native: Sequence[torch.Tensor], base: Sequence[torch.Tensor]) -> bool:
@@ -103,43 +109,47 @@ def _is_within(native: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tol
     return all(distance(*part) <= (0 if part[2].is_exact else _FAIR) for part in parts)
 
 
-def _shows_terms(oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> bool:
-    """Say whether the outputs differ from those for zeros, so that the few terms that aren't zero show."""
-    nothing = [torch.zeros_like(one) if is_floating(one) else one for one in inputs]
-    pairs = list(zip(oracle.answer(nothing), want, strict=True))
+def _shows_terms(setting: Setting, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> bool:
+    """Say whether the outputs differ from those for zeros, so that the few terms that aren't zero show. The inputs are
+    zeros afterwards: there may be no room for others."""
+    for one in filter(is_floating, inputs):
+        one.zero_()
+    pairs = list(zip(setting.oracle.answer_anywhere(inputs, setting.spec), want, strict=True))
     changed = sum(int((one.to(two.device) != two).sum()) for one, two in pairs)
     return changed >= _CHANGED_SHARE * sum(one.numel() for one, _ in pairs)
 
 
 def _decides(
-    oracle: Oracle,
+    setting: Setting,
     variant: Variant,
     changed_by: Callable[[Variant], list[Any]],
-    base: Sequence[torch.Tensor],
+    plain: Answer,
     want: Sequence[torch.Tensor],
 ) -> bool:
     """Say whether wrong values are a verdict. Far from the drawn scale they are one where the outputs grow with the
     inputs, as sums, products and maxima do: no scale is strange to these, and a kernel that fails there has a number
-    format of less range. `base` and `want` are the oracle's answers without and with the variant."""
+    format of less range. `plain` and `want` are the oracle's answers without and with the variant."""
     if not variant.is_far:
         return True
     near = variant.at_drawn_scale()
-    plain = base if near is None else oracle.answer(changed_by(near))
-    return all(_grows(one, two, _SCALING_ERROR[oracle.kind]) for one, two in zip(plain, want, strict=True))
+    without = plain() if near is None else setting.oracle.answer_anywhere(changed_by(near), setting.spec)
+    error = _SCALING_ERROR[setting.oracle.kind]
+    return all(_grows(one, two, error) for one, two in zip(without, want, strict=True))
 
 
 def _grows(plain: torch.Tensor, scaled: torch.Tensor, error: float) -> bool:
     """Say whether one is the other times a power of two, and not equal: an operation on ratios, such as a cosine, isn't
     defined below some scale."""
-    plain = plain.to(scaled.device)
     if not plain.is_floating_point():
-        return torch.equal(plain, scaled)
-    one, two = plain.double(), scaled.double()
-    before, after = (float(value[value.isfinite()].norm()) for value in (one, two))
-    if not (before and after):
-        return torch.equal(one, two)
-    power = round(math.log2(after / before))
-    if power == 0 or abs(power) > _LARGEST_POWER:
+        return torch.equal(plain.to(scaled.device), scaled)
+    before, after = rms(plain), rms(scaled)
+    power = round(math.log2(after / before)) if before and after else 0
+    if (before and after and not power) or abs(power) > _LARGEST_POWER:
         return False
-    expected = one * 2.0**power
+    parts = ((plain[place].to(scaled.device), scaled[place]) for place in parts_of(scaled))
+    return all(_are_multiples(one.double(), two.double(), 2.0**power, error) for one, two in parts)
+
+
+def _are_multiples(one: torch.Tensor, two: torch.Tensor, factor: float, error: float) -> bool:
+    expected = one * factor
     return bool(((two == expected) | ((two - expected).abs() <= error * two.abs())).all())

@@ -182,11 +182,11 @@ def _examine_fair(setting: Setting, drawn: _CaseInputs, base: Examined, ladder: 
             return variant.apply(copied(drawn.inputs), seed)
 
         with contextlib.suppress(InvalidProblem):  # the reference refuses such inputs
-            fair = fair_inputs(setting, variant, changed_by, base.exact)
+            fair = fair_inputs(setting, variant, changed_by, lambda: base.exact)
             if fair is not None and fair.decides:
-                worst = worst_error(setting.oracle.native(copied(fair.inputs)), fair.want, fair.tolerances)
+                worst = worst_error(setting.oracle.native(changed_by(variant)), fair.want, fair.tolerances)
                 other = variant.apply(copied(drawn.other), seed)
-                changed = replace(drawn, inputs=fair.inputs, other=other, worst=worst, complaints=())
+                changed = replace(drawn, inputs=changed_by(variant), other=other, worst=worst, complaints=())
                 return _examine(setting, variant.words, changed, fair.tolerances)
     return None
 

@@ -64,6 +64,7 @@ def untold(setting: Setting) -> Mutant | None:
         left = [mutant for mutant in left if not _is_told(mutant, specimen)]
         if not left:
             return None
+        del specimen  # before the next one asks for as much memory
     return left[0]
 
 
