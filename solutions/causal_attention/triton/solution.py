@@ -13,18 +13,19 @@ KEYS = 64  # of a tile
 @triton.jit
 def added(query, sums, largest, total, k, v, rows, start, length, scale, dim: tl.constexpr, padded: tl.constexpr,
           keys: tl.constexpr, is_masked: tl.constexpr):  # fmt: skip
-    # `sums` and `total` are relative to the largest score of each query so far. Scores count in powers of two.
+    # `sums` and `total` are relative to the largest score of each query so far. Scores are subtracted before they are
+    # scaled: fused, scale * score - scale * largest rounds once, and is above 0 for the largest of huge scores.
     column = tl.arange(0, padded)[None, :]
     key = start + tl.arange(0, keys)
     inside = (key[:, None] < length) & (column < dim)
     at = key[:, None] * dim + column
-    scores = scale * tl.dot(query, tl.trans(tl.load(k + at, mask=inside, other=0.0)))
+    scores = tl.dot(query, tl.trans(tl.load(k + at, mask=inside, other=0.0)))
     if is_masked:
         scores = tl.where((key[None, :] <= rows[:, None]) & (key[None, :] < length), scores, float("-inf"))
     now = tl.maximum(largest, tl.max(scores, 1))
     base = tl.where(now == float("-inf"), 0.0, now)  # two infinities have no difference
-    shrink = tl.exp2(largest - base)
-    weights = tl.exp2(scores - base[:, None])
+    shrink = tl.exp2(scale * (largest - base))
+    weights = tl.exp2(scale * (scores - base[:, None]))
     values = tl.load(v + at, mask=inside, other=0.0)
     sums = sums * shrink[:, None] + tl.dot(weights.to(values.dtype), values)
     return sums, now, total * shrink + tl.sum(weights, 1)
