@@ -76,7 +76,7 @@ ALLOWED = {
 # Below a room, only these modules of another may be imported.
 ALLOWED_MODULES = {
     ("wire", "model"): {"harness.model.arms"},
-    ("devices", "model"): {"harness.model.arms", "harness.model.environment", "harness.model.timing"},
+    ("devices", "model"): {f"harness.model.{name}" for name in ("arms", "environment", "languages", "timing")},
     # The faces of the rooms.
     ("cli", "reports"): {"harness.reports"},
     ("devices", "cudasim"): {"harness.cudasim"},

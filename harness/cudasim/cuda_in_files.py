@@ -18,13 +18,7 @@ from harness.python_text import literal_value
 
 _PROSE = (".md", ".rst", ".yaml", ".yml")
 _IS_CUDA = re.compile(r"\b__(global|device)__\b|\#[ ]{0,8}include\b")
-_OF_PYTHON = {
-    "Triton": re.compile(r"^[ \t]*(import|from)[ \t]+triton\b", re.MULTILINE),
-    "TileLang": re.compile(r"^[ \t]*(import|from)[ \t]+tilelang\b", re.MULTILINE),
-    "CuTe DSL": re.compile(r"^[ \t]*(import|from)[ \t]+cutlass\b", re.MULTILINE),
-    "CUDA graphs": re.compile(r"\btorch\.cuda\.(CUDAGraph|graph|make_graphed_callables)\b"),
-}
-"""Names of Python's that the simulator refuses where they are called."""
+_CUDA_GRAPHS = re.compile(r"\btorch\.cuda\.(CUDAGraph|graph|make_graphed_callables)\b")
 _QUOTED = re.compile(r"""(?P<prefix>[A-Za-z]*)(?P<quotes>\"{3}|'{3}|"|')(?P<body>.*)(?P=quotes)""", re.DOTALL)
 _BETWEEN = (tokenize.NL, tokenize.COMMENT)
 _FORMATTED = tuple(getattr(tokenize, name, -1) for name in ("FSTRING_START", "FSTRING_END"))
@@ -45,7 +39,8 @@ def beyond_simulator(files: Mapping[str, str]) -> set[str]:
         for piece in _strings(text) if is_python else [text]:
             if PurePath(name).suffix not in _PROSE and _IS_CUDA.search(piece):
                 found |= constructs_in(piece)
-        found |= {construct for construct, use in _OF_PYTHON.items() if is_python and use.search(text)}
+        if is_python and _CUDA_GRAPHS.search(text):
+            found.add("CUDA graphs")
     return found
 
 

@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-_MARKS = {
-    "CUDA": re.compile(r"\b__global__\b"),
-    "Triton": re.compile(r"^[ \t]*(?:import|from)[ \t]+triton\b", re.MULTILINE),
-    "TileLang": re.compile(r"^[ \t]*(?:import|from)[ \t]+tilelang\b", re.MULTILINE),
-    "CuTe DSL": re.compile(r"^[ \t]*(?:import|from)[ \t]+cutlass\b", re.MULTILINE),
-}
+
+@dataclass(frozen=True)
+class PythonLanguage:
+    """A language within Python: its name, the module that a kernel imports, and the package that pip installs."""
+
+    name: str
+    module: str
+    package: str
+
+    @property
+    def is_installed(self) -> bool:
+        """True where this Python, which also judges, finds the module."""
+        return importlib.util.find_spec(self.module) is not None
+
+    def is_in(self, text: str) -> bool:
+        """Say whether a text imports the module."""
+        return re.search(rf"^[ \t]*(?:import|from)[ \t]+{self.module}\b", text, re.MULTILINE) is not None
+
+
+TRITON = PythonLanguage("Triton", "triton", "triton")
+OF_GPUS_ALONE = (
+    PythonLanguage("TileLang", "tilelang", "tilelang"),
+    PythonLanguage("CuTe DSL", "cutlass", "nvidia-cutlass-dsl"),
+)
+"""Languages of which nothing runs a kernel without a GPU."""
+OF_PYTHON = (TRITON, *OF_GPUS_ALONE)
+
+_CUDA = re.compile(r"\b__global__\b")
 _PROSE = (".md", ".rst", ".yaml", ".yml")
 
 
 def languages_in(files: Mapping[str, str]) -> tuple[str, ...]:
     """Return the languages that these texts show, by name; none for a solution in torch's operators alone."""
-    texts = [text for name, text in files.items() if not name.endswith(_PROSE)]
-    return tuple(language for language, mark in _MARKS.items() if any(map(mark.search, texts)))
+    is_cuda = any(map(_CUDA.search, _code_of(files)))
+    return (*(("CUDA",) if is_cuda else ()), *(one.name for one in python_languages_in(files)))
+
+
+def python_languages_in(files: Mapping[str, str]) -> tuple[PythonLanguage, ...]:
+    """Return the languages within Python that these texts import."""
+    return tuple(language for language in OF_PYTHON if any(map(language.is_in, _code_of(files))))
+
+
+def _code_of(files: Mapping[str, str]) -> list[str]:
+    return [text for name, text in files.items() if not name.endswith(_PROSE)]

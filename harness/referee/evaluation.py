@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib.util
 import secrets
 import time
 import traceback
@@ -18,6 +17,7 @@ from harness.errors import HarnessError, Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, SolutionRef, SpeedOfLight
+from harness.model.languages import python_languages_in
 from harness.model.own_lines import in_own_lines
 from harness.model.roofline import arithmetic_of, at_clocks_seen, kept_light, speed_of_light
 from harness.model.verdict import Verdict
@@ -165,18 +165,20 @@ def _with_advice(failure: Failure, verdict: Verdict, job: Job) -> Failure:
 def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
     """Say what was expected.
 
-    A solution that says it needs another GPU isn't judged on this one. Without a GPU, one that says it needs a GPU, or
-    that needs Triton where Triton isn't installed, is expected to be unsupported. Its files must show the reason: that
-    the simulator refused something is the word of a worker, which anybody can give. If it is judged all the same, what
+    A solution that says it needs another GPU isn't judged on this one. One in a language that isn't installed, and
+    without a GPU one that says it needs a GPU, is expected to be unsupported. Its files must show the reason: that
+    something is missing or refused is the word of a worker, which anybody can give. If it is judged all the same, what
     it says counts.
     """
     if _is_for_another_gpu(job, environment):
         return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)
-    if environment.backend != "sim" or verdict is not Verdict.UNSUPPORTED:
+    if verdict is not Verdict.UNSUPPORTED:
         return job.solution_ref
-    reasons = beyond_simulator(job.solution_ref.files)
-    lacks_triton = "Triton" in reasons and importlib.util.find_spec("triton") is None
-    is_expected = lacks_triton or (reasons and job.solution.about.needs_gpu)
+    files = job.solution_ref.files
+    languages = python_languages_in(files)
+    is_expected = not all(one.is_installed for one in languages)
+    if environment.backend == "sim" and job.solution.about.needs_gpu:
+        is_expected |= bool(languages or beyond_simulator(files))
     return replace(job.solution_ref, expected_verdict=verdict) if is_expected else job.solution_ref
 
 

@@ -16,6 +16,7 @@ from harness.errors import Interrupted, MachineError
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
+from harness.model.languages import python_languages_in
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.model.verdict import Verdict
 from harness.referee.certainty import is_certain
@@ -169,7 +170,8 @@ def _may_be_simulated(job: Job, environment: Environment) -> bool:
     about = job.solution.about
     if about.needs_gpu or not about.runs_on(environment.compute_capability):
         return False
-    return not beyond_simulator(job.solution_ref.files)
+    files = job.solution_ref.files
+    return not (beyond_simulator(files) or python_languages_in(files))
 
 
 def _on_simulator(config: Config, budget_s: float) -> Config:

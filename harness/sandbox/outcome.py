@@ -137,10 +137,6 @@ _KNOWN_CAUSES = (
         "a statement before the line named may lack its semicolon or bracket",
     ),
     (
-        r"ModuleNotFoundError.*No module named 'cutlass",
-        "install CuTe's language for the Python that judges: pip install nvidia-cutlass-dsl",
-    ),
-    (
         r"ModuleNotFoundError.*No module named",
         "install the package for the Python that judges (pip install …), or do without it",
     ),

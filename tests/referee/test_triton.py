@@ -1,4 +1,4 @@
-"""Triton on the simulator, where there is none."""
+"""Kernels' languages that aren't installed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
-from harness.referee.buffers.turns import beyond_gpu_language, beyond_triton, load_arm
+from harness.referee.buffers.turns import absent_language
 from harness.referee.evaluation import with_expectation
-from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.process import SolutionRaised
 from harness.sandbox.wire.messages import Raised
 from tests.examples import passed
 
@@ -24,6 +21,15 @@ INSIDE = IMPORTED + '  File "/v/attention.py", line 7, in <module>\n    import t
 SET_TO_NONE = 'Traceback\n  File "/w/1/solution.py", line 9, in <module>\n    @triton.jit\n     ^^^^^^^^^^\n'
 
 
+@pytest.fixture
+def is_installed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Let Python find every module, or, unless asked to, none."""
+    spec = object() if getattr(request, "param", False) else None
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+
+
+@pytest.mark.usefixtures("is_installed")
+@pytest.mark.parametrize("backend", ["sim", "cuda"])
 @pytest.mark.parametrize(
     ("type_name", "message", "traceback", "reason"),
     [
@@ -32,15 +38,20 @@ SET_TO_NONE = 'Traceback\n  File "/w/1/solution.py", line 9, in <module>\n    @t
         ("ModuleNotFoundError", "import of triton halted; None in sys.modules", INSIDE, "Triton at line 3"),
         ("NameError", "name 'triton' is not defined", SET_TO_NONE, "Triton at line 9"),
         ("AttributeError", "'NoneType' object has no attribute 'jit'", SET_TO_NONE, "Triton at line 9"),
+        ("ModuleNotFoundError", "No module named 'tilelang'", IMPORTED, "TileLang at line 3"),
+        ("ModuleNotFoundError", "import of cutlass.cute halted; None in sys.modules", IMPORTED, "CuTe DSL at line 3"),
     ],
 )
-def test_what_comes_of_its_absence_is_unsupported(type_name: str, message: str, traceback: str, reason: str) -> None:
-    failed = beyond_triton(Raised(type_name, message, traceback))
+def test_what_comes_of_a_language_s_absence_is_unsupported(
+    type_name: str, message: str, traceback: str, reason: str, backend: BackendName
+) -> None:
+    failed = absent_language(Raised(type_name, message, traceback), backend)
     assert failed is not None
     assert (failed.verdict, failed.failure.reason) == (Verdict.UNSUPPORTED, reason)
-    assert "pip install triton" in (failed.failure.next_step or "")
+    assert reason.partition(" at")[0] in (failed.failure.next_step or "")
 
 
+@pytest.mark.usefixtures("is_installed")
 @pytest.mark.parametrize(
     ("type_name", "message", "traceback"),
     [
@@ -52,33 +63,16 @@ def test_what_comes_of_its_absence_is_unsupported(type_name: str, message: str, 
     ],
 )
 def test_other_mistakes_are_the_solution_s(type_name: str, message: str, traceback: str) -> None:
-    assert beyond_triton(Raised(type_name, message, traceback)) is None
+    assert absent_language(Raised(type_name, message, traceback), "sim") is None
 
 
-class WithoutTriton:
-    """A worker whose Python has no such module."""
-
-    def __init__(self, backend: BackendName) -> None:
-        self.backend = backend
-
-    def ask(self, request: object, timeout_s: float) -> object:
-        raise SolutionRaised(Raised("ModuleNotFoundError", "No module named 'triton'", IMPORTED))
-
-
-@pytest.mark.parametrize(("backend", "verdict"), [("sim", Verdict.UNSUPPORTED), ("cuda", Verdict.LOAD_ERROR)])
-def test_a_machine_with_a_gpu_ought_to_have_it(backend: BackendName, verdict: Verdict) -> None:
-    with pytest.raises(SolutionFailed) as failed:
-        load_arm(WithoutTriton(backend), "solution.py", "ModelNew", LimitsConfig())  # type: ignore[arg-type]
-    assert failed.value.verdict is verdict
-
-
-@pytest.mark.parametrize(("module", "words"), [("tilelang", "TileLang"), ("cutlass.cute", "CuTe DSL")])
-def test_languages_of_gpus_alone_are_unsupported_by_name(module: str, words: str) -> None:
-    failed = beyond_gpu_language(Raised("ModuleNotFoundError", f"No module named '{module}'", IMPORTED))
-    assert failed is not None
-    assert (failed.verdict, failed.failure.reason) == (Verdict.UNSUPPORTED, f"{words} at line 3")
-    assert "pip install" in (failed.failure.next_step or "")
-    assert beyond_gpu_language(Raised("ModuleNotFoundError", "No module named 'cutlasses'", IMPORTED)) is None
+@pytest.mark.parametrize("is_installed", [True], indirect=True)
+@pytest.mark.usefixtures("is_installed")
+def test_an_installed_language_that_is_missing_is_the_solution_s_mistake() -> None:
+    assert absent_language(Raised("NameError", "name 'triton' is not defined", SET_TO_NONE), "sim") is None
+    halted = Raised("ModuleNotFoundError", "import of tilelang halted; None in sys.modules", IMPORTED)
+    assert absent_language(halted, "cuda") is None
+    assert absent_language(halted, "sim") is not None
 
 
 @pytest.mark.parametrize(
@@ -87,11 +81,12 @@ def test_languages_of_gpus_alone_are_unsupported_by_name(module: str, words: str
         (False, False, "sim", Verdict.UNSUPPORTED),
         (True, False, "sim", Verdict.PASSED),
         (True, True, "sim", Verdict.UNSUPPORTED),
-        (False, False, "cuda", Verdict.PASSED),
+        (False, False, "cuda", Verdict.UNSUPPORTED),
+        (True, True, "cuda", Verdict.PASSED),
     ],
 )
-def test_without_triton_its_kernels_are_expected_to_be_unsupported(
-    monkeypatch: pytest.MonkeyPatch, is_installed: bool, needs_gpu: bool, backend: str, expected: Verdict
+def test_kernels_of_a_language_that_is_missing_are_expected_to_be_unsupported(
+    monkeypatch: pytest.MonkeyPatch, is_installed: bool, needs_gpu: bool, backend: BackendName, expected: Verdict
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if is_installed else None)
     solution = replace(passed().solution, files={"solution.py": "import triton\n@triton.jit\ndef f(x): pass\n"})

@@ -54,12 +54,7 @@ GENERAL = "mend the first of the compiler's errors above"
             "at large shapes a 32-bit index overflows",
         ),
         (Verdict.MEMORY_ERROR, "illegal-address in relu at line 7: 4 bytes past the end", "compute offsets in int64_t"),
-        (
-            Verdict.LOAD_ERROR,
-            "ModuleNotFoundError on import of solution.py: No module named 'cutlass'",
-            "nvidia-cutlass-dsl",
-        ),
-        (Verdict.LOAD_ERROR, "ModuleNotFoundError on import of solution.py: No module named 'tilelang'", "pip install"),
+        (Verdict.LOAD_ERROR, "ModuleNotFoundError on import of solution.py: No module named 'numba'", "pip install"),
         (
             Verdict.LOAD_ERROR,
             "AttributeError on import: solution.py defines no class 'ModelNew'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from harness.cudasim import Runtime, Toolkit, load_runtime
 from harness.devices.base import Measured
 from harness.devices.sim.findings import RuntimeReport, parse_report
 from harness.devices.sim.triton import TritonKernels
+from harness.model.languages import OF_GPUS_ALONE
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ class SimDevice:
         self._account: Account | None = None
         self._triton = TritonKernels(runtime.mark_written)
         self._triton.offer()
+        for language in OF_GPUS_ALONE:
+            sys.modules[language.module] = None  # type: ignore[assignment]  # installed or not, importing it fails
 
     def warm_up(self) -> None:
         """Do nothing: the runtime is loaded."""

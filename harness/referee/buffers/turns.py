@@ -12,6 +12,7 @@ from harness.devices import FLAGS, UNSUPPORTED_MARK
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName, Flag
 from harness.model.evaluation import WeightsSource
+from harness.model.languages import OF_GPUS_ALONE, OF_PYTHON, PythonLanguage
 from harness.model.timing import GpuState
 from harness.model.verdict import Verdict
 from harness.referee.buffers.buffers import Buffers
@@ -39,14 +40,10 @@ ALL_BLOCKS = 2**62
 _WORK_SHARE = 1 / 8
 """The share of a turn's time for launches that run whole on the simulator: what takes longer can be sampled instead."""
 
-_NO_TRITON = re.compile(r"No module named 'triton\b|import of triton\b.* halted|name 'triton' is not defined")
-_GPU_LANGUAGES = {"tilelang": ("TileLang", "tilelang"), "cutlass": ("CuTe DSL", "nvidia-cutlass-dsl")}
-"""Modules of languages that run on a GPU alone: the language's name, and the package that pip installs."""
-_NO_GPU_LANGUAGE = re.compile(rf"No module named '({'|'.join(_GPU_LANGUAGES)})\b")
-_USE_OF_TRITON = re.compile(r"\btriton\.\w")
+_ABSENT = re.compile(r"(No module named '|import of |^name ')(?P<module>\w+)")
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
-"""The error that comes of Triton for those who set the name to None where the import fails."""
+"""The error that comes of a module for those who set its name to None where the import fails."""
 
 
 @dataclass(frozen=True)
@@ -191,40 +188,38 @@ def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdi
     return (
         _seen(raised.findings, raised)
         or compile_failure(raised, worker)
+        or absent_language(raised, worker.backend)
         or _beyond_simulator(raised, worker.backend)
         or from_exception(raised, stage, otherwise)
     )
 
 
 def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | None:
-    if backend != "sim":
+    if backend != "sim" or UNSUPPORTED_MARK not in raised.message:
         return None
-    if UNSUPPORTED_MARK not in raised.message:
-        return beyond_triton(raised) or beyond_gpu_language(raised)
     return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
 
 
-def beyond_triton(raised: Raised) -> SolutionFailed | None:
-    """Return the failure for an exception, on the simulator, that comes of Triton's absence; else None. Its interpreter
-    runs kernels where there is no GPU: what it lacks is no fault of the solution."""
+def absent_language(raised: Raised, backend: BackendName) -> SolutionFailed | None:
+    """Return the failure for an exception that comes of the absence of a kernel's language, else None. What a machine
+    lacks is no fault of the solution; the simulator has none of those that run on GPUs alone."""
+    language = next((one for one in OF_PYTHON if _lacks(one, raised)), None)
+    is_refused = backend == "sim" and language in OF_GPUS_ALONE
+    if language is None or (language.is_installed and not is_refused):
+        return None
+    next_step = f"install {language.name} for the Python that judges: pip install {language.package}"
+    if is_refused:
+        next_step = f"evaluate on a GPU, with {language.name} installed: nothing runs it elsewhere"
+    return SolutionFailed(Verdict.UNSUPPORTED, f"{language.name}{_place(raised)}", raised.traceback, next_step)
+
+
+def _lacks(language: PythonLanguage, raised: Raised) -> bool:
     frame = _own_frame(raised)
-    is_use_of_none = raised.message.startswith(_NONE_HAS_NOTHING) and frame and _USE_OF_TRITON.search(frame["code"])
+    if raised.message.startswith(_NONE_HAS_NOTHING):
+        return frame is not None and f"{language.module}." in frame["code"]
+    missing = _ABSENT.search(raised.message)
     is_missing = raised.type_name in ("ImportError", "ModuleNotFoundError", "NameError")
-    if not is_use_of_none and not (is_missing and _NO_TRITON.search(raised.message)):
-        return None
-    next_step = "install Triton, whose interpreter runs kernels on the CPU (pip install triton), or evaluate on a GPU"
-    return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{_place(raised)}", raised.traceback, next_step)
-
-
-def beyond_gpu_language(raised: Raised) -> SolutionFailed | None:
-    """Return the failure for an exception, on the simulator, that comes of the absence of a language that it could not
-    run anyway; else None."""
-    missing = _NO_GPU_LANGUAGE.search(raised.message)
-    if missing is None:
-        return None
-    language, package = _GPU_LANGUAGES[missing[1]]
-    next_step = f"evaluate on a GPU, with {language} installed (pip install {package}): nothing runs it elsewhere"
-    return SolutionFailed(Verdict.UNSUPPORTED, f"{language}{_place(raised)}", raised.traceback, next_step)
+    return is_missing and missing is not None and missing["module"] == language.module
 
 
 def _place(raised: Raised) -> str:
