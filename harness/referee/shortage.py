@@ -31,6 +31,7 @@ from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.job import Job
 from harness.referee.memory import need_of, too_little
+from harness.referee.mutants.telling import untold
 from harness.referee.setting import prepare_setting
 from harness.referee.timing.references import References, references_of
 from harness.sandbox.outcome import SolutionFailed
@@ -104,6 +105,7 @@ def _repeat(job: Job, case: str, is_timed: bool, workers: Workers) -> None:
     """Repeat as much of judging, and perhaps timing, as takes memory, with the reference in the solution's place."""
     setting = prepare_setting(job.problem, case, job.seed, workers.host.torch_device)
     setting.derived()  # as a trial does, before the buffers take the memory
+    untold(setting)
     timing = job.config.timing
     first = timing.baselines[0]
     arms: tuple[ReferenceArm, ...] = (first, "control") if is_timed else (first,)

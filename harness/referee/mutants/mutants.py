@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from harness.referee.answers.comparison import parts_of
 from harness.referee.setting import Setting
 from harness.referee.tolerance import FORGIVEN, ErrorEvidence, values_around
 
@@ -64,8 +65,12 @@ def _each(make: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[[Spec
 def _mean(want: torch.Tensor) -> torch.Tensor | None:
     if not want.is_floating_point() or bool((want == want.view(-1)[0]).all()):  # the mean is right
         return None
-    finite = want[torch.isfinite(want)].double()
-    return torch.full_like(want, float(finite.mean())) if finite.numel() else None
+    total, count = 0.0, 0
+    for place in parts_of(want):
+        finite = torch.isfinite(want[place])
+        total += float(torch.where(finite, want[place], 0).double().sum())
+        count += int(finite.sum())
+    return torch.full_like(want, total / count) if count else None
 
 
 def _first_input(specimen: Specimen) -> Answers | None:
