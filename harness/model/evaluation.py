@@ -168,6 +168,9 @@ class Evaluation:
     """The failure on inputs more than 16 times as large or as small as they were drawn, which is no verdict."""
     stages_s: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of build, load, correctness, timing."""
+    computed_in: str | None = None
+    """The arithmetic that results show, whatever is declared: one cheaper than the problem's precision, or that; None
+    where they don't show it, and in older records."""
     decided_by: DecidingStage | None = None
     """The stage that decided, where the simulator may decide before a GPU; None where it may not, and in older
     records. What the simulator decided has its checks, and the GPU's environment, for which the verdict holds."""

@@ -41,6 +41,8 @@ class CaseOutcome:
     weights: Weights
     failed: SolutionFailed | None = None
     fragile: tuple[Check, ...] = ()
+    computed_in: str | None = None
+    """The arithmetic that its values show."""
 
 
 def check_case(
@@ -114,6 +116,7 @@ class _CaseFindings:
     fragile: list[Check] = field(default_factory=list)
     turns: int = 0
     failed: SolutionFailed | None = None
+    computed_in: str | None = None
 
     def judge(self, case: CaseTurns, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
         """Take a turn and judge each of its calls, up to the first that fails.
@@ -139,6 +142,8 @@ class _CaseFindings:
             self.checks.append(check)
             if self.failed:
                 return
+            if one.variant is not None and one.variant.name == "few_terms":
+                self.computed_in = case.computed_in(taken, call)
         if is_idle and self.watch is not None and all(one.variant is None for one in drawn):
             self.watch(taken.answered, taken.wall_ns, is_traced)
 
@@ -156,7 +161,9 @@ class _CaseFindings:
         remarks += [*case.remarks, *self.remarks]
         if oracle.why_float32:
             remarks.append(oracle.why_float32)
-        return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed, tuple(self.fragile))
+        overflows = any(not one.passed and "times 2^20" in (one.variant or "") for one in self.fragile)
+        shown = "float16" if self.computed_in == "tf32" and overflows else self.computed_in
+        return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed, tuple(self.fragile), shown)
 
 
 def _in_turns(case: CaseTurns, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:

@@ -34,6 +34,7 @@ class Found:
     trace: Trace | None = None
     protections: tuple[str, ...] = ()
     confinement: ConfinementLevel | None = None
+    computed_in: str | None = None
     case: str | None = None
     """The one that is being judged or timed."""
 

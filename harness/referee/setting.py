@@ -11,7 +11,7 @@ import hashlib
 import math
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,11 +21,12 @@ from harness.model.check import Check, DerivedTolerance, OutputComparison, Scope
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.tolerance import (
+    TOLD_BY,
     ErrorEvidence,
     gather_evidence,
     may_excuse,
     with_eager_among_all,
-    with_serial_sums,
+    with_plain_arithmetic,
 )
 from harness.workspace.problem import Problem
 
@@ -113,24 +114,27 @@ class Setting:
             for one, new, found in triples
         )
 
-    def milder(self, compared: Sequence[OutputComparison], inputs: Sequence[Any]) -> tuple[Tolerance, ...]:
-        """Loosen the tolerances of a comparison by evidence_against() it; as they are where that can't excuse it."""
+    def milder(
+        self, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float
+    ) -> tuple[Tolerance, ...]:
+        """Loosen the tolerances of a comparison by evidence_against() it, as far as a wrong element stays outside by
+        the factor `told_by`; as they are where that can't excuse it."""
         tolerances = tuple(output.tolerance for output in compared)
         if self.problem.tolerance is not None:
             return tolerances
         try:
-            evidence = self.evidence_against(compared, inputs)
+            evidence = self.evidence_against(compared, inputs, told_by)
         except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
             return tolerances
         milder = tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
         return milder if may_excuse(milder, compared) else tolerances
 
     def evidence_against(
-        self, compared: Sequence[OutputComparison], inputs: Sequence[Any]
+        self, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float = TOLD_BY
     ) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by
         themselves, as eager computes them among all rows, since for fewer cuDNN may choose an algorithm that errs less,
-        and with serial sums where these may excuse it.
+        and in the plainest arithmetic where that may excuse it.
 
         Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
         """
@@ -138,12 +142,13 @@ class Setting:
         divided = self.oracle.rows(inputs, self.spec)
         on = divided.together(inputs, rows) if divided and rows else inputs
         want, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision)
+        evidence = tuple(replace(one, told_by=told_by) for one in evidence)
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             if self.on_gpu and on is not inputs:
                 evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             if may_excuse([one.loosest for one in evidence], compared):
-                evidence = with_serial_sums(evidence, self.oracle, on, want)
+                evidence = with_plain_arithmetic(evidence, self.oracle, on, want)
         return evidence
 
     def rounded(self, answers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

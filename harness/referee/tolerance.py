@@ -52,9 +52,11 @@ class ErrorEvidence:
     errors: dict[str, float]
     """The largest error of each reformulation, in local scales."""
     forgiven: float
-    of_serial_sums: float = 0.0
-    """The largest error with each sum taken term by term, in local scales. It counts as far as a wrong element stays
-    outside the tolerance."""
+    of_plain_arithmetic: float = 0.0
+    """The largest error, in local scales, with each sum taken term by term, or each result a little off. It counts as
+    far as a wrong element stays outside the tolerance."""
+    told_by: float = TOLD_BY
+    """The factor by which it stays outside: 1 for variants, beside the inputs as drawn."""
 
     @property
     def error(self) -> float:
@@ -68,7 +70,7 @@ class ErrorEvidence:
     @property
     def share(self) -> float:
         """The tolerance, in local scales."""
-        wanted = max(self.least, MARGIN * self.error, min(MARGIN * self.of_serial_sums, self._most))
+        wanted = max(self.least, MARGIN * self.error, min(MARGIN * self.of_plain_arithmetic, self._most))
         return min(wanted, max(self._most, self.least)) if self.is_telling else wanted
 
     @property
@@ -77,14 +79,14 @@ class ErrorEvidence:
 
     @property
     def loosest(self) -> Tolerance:
-        """The tolerance that serial sums could lead to at most."""
+        """The tolerance that the plainest arithmetic could lead to at most."""
         return self.unit.times(max(self.share, self._most))
 
     @property
     def _most(self) -> float:
         """The largest tolerance that leaves a wrong element outside: in local scales, an element is off by half of its
         share of the size or more; one hundredth allows for faint items and rounding to the dtype."""
-        return self.forgiven / (2 * 1.01 * TOLD_BY)
+        return self.forgiven / (2 * 1.01 * self.told_by)
 
 
 def gather_evidence(
@@ -125,15 +127,17 @@ def gather_evidence(
     return want, evidence
 
 
-def with_serial_sums(
+def with_plain_arithmetic(
     evidence: Sequence[ErrorEvidence], oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]
 ) -> tuple[ErrorEvidence, ...]:
-    """Add the errors of serial sums, which take long, to evidence on the same inputs. `want` are their right values."""
-    summed = oracle.summed_serially(inputs)
-    if summed is None:
-        return tuple(evidence)
-    found = zip(evidence, summed, want, strict=True)
-    return tuple(replace(one, of_serial_sums=distance(got, right, one.unit)) for one, got, right in found)
+    """Add the errors of the plainest arithmetic, which takes long, to evidence on the same inputs. `want` are their
+    right values."""
+    found = list(evidence)
+    for outputs in oracle.plainly(inputs):
+        for number, (one, got, right) in enumerate(zip(found, outputs, want, strict=True)):
+            error = max(one.of_plain_arithmetic, distance(got, right, one.unit))
+            found[number] = replace(one, of_plain_arithmetic=error)
+    return tuple(found)
 
 
 def may_excuse(tolerances: Sequence[Tolerance], compared: Sequence[OutputComparison]) -> bool:

@@ -297,6 +297,7 @@ class Trial:
         self._found.fragile += outcome.fragile
         self._found.remarks += outcome.remarks
         self._found.weights = outcome.weights.source
+        self._found.computed_in = outcome.computed_in or self._found.computed_in
         if outcome.failed and outcome.weights.convict:
             raise outcome.failed
         if outcome.failed:

@@ -14,7 +14,7 @@ BELOW = {
     "answers": set[str](),
     "tolerance": {"answers"},
     "setting": {"answers", "tolerance"},
-    "judgement": {"answers", "setting"},
+    "judgement": {"answers", "setting", "tolerance"},
     "inputs": {"answers", "setting", "tolerance"},
     "ceilings": {"answers", "setting"},
     "mutants": {"answers", "tolerance", "setting", "judgement", "inputs", "ceilings"},

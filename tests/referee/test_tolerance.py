@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,10 @@ import torch
 
 from harness.model.check import Tolerance
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.inputs.draws import draw_variants, make_inputs
+from harness.referee.inputs.variants import MODERATE
 from harness.referee.judgement import judge_values
+from harness.referee.setting import prepare_setting
 from harness.referee.tolerance import (
     ErrorEvidence,
     distance,
@@ -22,6 +28,8 @@ from harness.referee.tolerance import (
     values_around,
     with_eager_among_all,
 )
+from harness.workspace.problem import load_problem
+from tests.machine import ROOT
 from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
 
@@ -217,14 +225,51 @@ def test_evidence_is_kept_where_eager_finds_no_room_for_all_rows(
 
 
 @pytest.mark.parametrize(("error", "is_sought"), [(0.001, True), (0.3, True), (3.0, False), (math.nan, False)])
-def test_serial_sums_are_not_taken_for_what_they_could_not_excuse(
+def test_the_plainest_arithmetic_is_not_asked_for_what_it_could_not_excuse(
     error: float, is_sought: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setting = made(tmp_path, "torch.softmax(x, 1)", "torch.rand(3, 300)")
-    asked: list[int] = []
-    monkeypatch.setattr(setting.oracle, "summed_serially", asked.append)
+    asked: list[object] = []
+
+    def plainly(inputs: object) -> tuple[()]:
+        asked.append(inputs)
+        return ()
+
+    monkeypatch.setattr(setting.oracle, "plainly", plainly)
     inputs = torch.rand(3, 300, generator=torch.Generator().manual_seed(1))
     wrong = torch.softmax(inputs, 1)
     wrong[1, 7] += error * 2 * wrong[1].square().mean().sqrt()
     assert not judge_values([wrong], [inputs], setting)[0].passed
     assert bool(asked) is is_sought
+
+
+def flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, by_output: torch.Tensor) -> list[torch.Tensor]:
+    """Causal attention and its gradients, with weights computed anew from one number per query (Dao et al. 2022), by a
+    multiplication fused with a subtraction."""
+    scale = q.shape[-1] ** -0.5
+    products = (q @ k.mT).masked_fill(~torch.ones(q.shape[2], k.shape[2]).tril().bool(), -math.inf)
+    scores = products * scale
+    largest = scores.amax(-1, keepdim=True)
+    shares = (scores - largest).exp()
+    total = shares.sum(-1, keepdim=True)
+    output = shares @ v * (1 / total)
+    weights = (products.double() * scale - (largest + total.log()).double()).float().exp()
+    by_scores = weights * (by_output @ v.mT - (by_output * output).sum(-1, keepdim=True))
+    return [output, by_scores @ k * scale, by_scores.mT @ q * scale, weights.mT @ by_output]
+
+
+def test_attention_whose_backward_computes_its_weights_anew_is_honest() -> None:
+    """Its weights add up to 1 less exactly than softmax's, which shows where they are nearly 0 and 1."""
+    setting = prepare_setting(load_problem(ROOT / "problems/attention_backward"), "narrow", 7, "cpu")
+    variants = draw_variants(setting, (setting.seed(number) for number in count()), random.Random(3)).drawn
+    large = [one for one in variants if one.variant is not None and one.variant.exponent == MODERATE]
+    for number in (16, 26, 42, 94, 132):
+        drawn = replace(large[number % len(large)], seed=number)
+        inputs = make_inputs(setting, drawn)
+        tolerances = tuple(one.tolerance for one in setting.evidence_on(inputs))
+        assert all(one.passed for one in judge_values(flash(*inputs), inputs, setting, tolerances)), number
+        rough = flash(*(one.bfloat16().float() for one in inputs))
+        assert not all(one.passed for one in judge_values(rough, inputs, setting, tolerances)), number
+        wrong = flash(*inputs)
+        wrong[1][0, 0, 5] += 0.02 * wrong[1].square().mean().sqrt()
+        assert not all(one.passed for one in judge_values(wrong, inputs, setting, tolerances)), number

@@ -23,6 +23,7 @@ from harness.referee.answers.reference import (
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32
+from harness.referee.answers.units_off import units_off
 from harness.sandbox.memory import available_bytes
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
@@ -34,6 +35,8 @@ _DOUBLE = 8
 _SEARCHED_BYTES = 2**20
 """The bytes of inputs and outputs in float64 above which rows are searched for on a CPU: judging a few rows then saves
 more time than the search takes."""
+_SAMPLES = 3
+"""The runs with random errors, of which the largest error counts."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -147,11 +150,17 @@ class Oracle:
                 yield "strict float32", self._run(self._native, copied(inputs))
                 yield "tf32 convolutions", outputs
 
-    def summed_serially(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
-        """Run the reference with every sum taken term by term in float32; None where it has no sums."""
+    def plainly(self, inputs: Sequence[Any]) -> Iterator[tuple[torch.Tensor, ...]]:
+        """Run the reference with every sum taken term by term in float32, if it has any, and with every result a few
+        units in the last place off, several times."""
         with serially() as mode:
             outputs = self._run(self._native, copied(inputs))
-        return outputs if mode.count else None
+        if mode.count:
+            yield outputs
+        for seed in range(_SAMPLES):
+            with units_off(seed):
+                outputs = self._run(self._native, copied(inputs))
+            yield outputs
 
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
         """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""

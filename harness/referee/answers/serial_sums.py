@@ -51,9 +51,9 @@ class Recomputed(OperatorMode):
         is_float32 = isinstance(args[0], torch.Tensor) and args[0].dtype is torch.float32 if args else False
         if is_float32 and "out" not in kwargs and kwargs.get("dtype") in (None, torch.float32):
             kwargs.pop("dtype", None)
-            if torch.ops.aten.sum in self._instead and func in _decomposed():
+            if torch.ops.aten.sum in self._instead and func in decomposed():
                 with self:
-                    return _decomposed()[func](*args, **kwargs)
+                    return decomposed()[func](*args, **kwargs)
             if made := self._instead.get(func.overloadpacket):
                 try:
                     found = made(*args, **kwargs)
@@ -72,6 +72,13 @@ class _TooMuch(Exception):
 @contextmanager
 def serially(sums: SerialSums | None = None) -> Iterator[Recomputed]:
     """Context: take sums by `sums`, with fused operations that would hide one switched off."""
+    with unfused(), Recomputed((sums or SerialSums()).instead()) as mode:
+        yield mode
+
+
+@contextmanager
+def unfused() -> Iterator[None]:
+    """Context: fused operations that hide others are switched off."""
     fast, cudnn = torch.backends.mha.get_fastpath_enabled(), torch.backends.cudnn.enabled
     with ExitStack() as stack:
         stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
@@ -79,7 +86,7 @@ def serially(sums: SerialSums | None = None) -> Iterator[Recomputed]:
         torch.backends.mha.set_fastpath_enabled(False)
         torch.backends.cudnn.enabled = False
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        yield stack.enter_context(Recomputed((sums or SerialSums()).instead()))
+        yield
 
 
 class SerialSums:
@@ -302,7 +309,7 @@ def _require_few(additions: int, device: torch.device) -> None:
 
 
 @functools.cache
-def _decomposed() -> dict[Any, Callable[..., Any]]:
+def decomposed() -> dict[Any, Callable[..., Any]]:
     """Operations whose sums show when torch decomposes them. Importing the decompositions takes seconds."""
     from torch._decomp import get_decompositions
 

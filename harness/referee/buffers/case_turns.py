@@ -24,6 +24,7 @@ from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.conduct import Conduct
 from harness.referee.buffers.laid import KeptRow, Laid, imprint, is_unchanged
 from harness.referee.buffers.turns import Taken, Weights, construct_arm, give_back, take_turn
+from harness.referee.computed_in import computed_in
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.setting import Setting
@@ -168,6 +169,11 @@ class CaseTurns:
         drawn = taken.laid.drawn[row.call]
         compared = judge_values(got, row.inputs, self.setting, drawn.tolerances)
         return self.setting.check(drawn.seed, scope, tuple(_moved(one, row.row) for one in compared))
+
+    def computed_in(self, taken: Taken, call: int) -> str | None:
+        """Name the arithmetic that a call's values show; None where they show none."""
+        inputs = make_inputs(self.setting, taken.laid.drawn[call])
+        return computed_in(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
 
     def row_of(self, taken: Taken, call: int) -> KeptRow | None:
         """A random row of what a call was given, made anew; None where all of its outputs are judged: where rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from harness.model.check import Check, Scope
 from harness.model.verdict import Verdict
@@ -43,6 +44,9 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
                 if found := _what_makes_it_right(case, taken, call):
                     reason = f"{found}; when wrong, {wrong}"
                     raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
+                name = case.computed_in(taken, call)
+                if name is not None and name != case.setting.problem.precision:
+                    wrong.failure = replace(wrong.failure, reason=f"{wrong}; operands rounded to {name} explain it")
                 raise
     except SolutionFailed as failed:
         return failed

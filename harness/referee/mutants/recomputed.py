@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
 from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.roundings import ROUNDINGS, answer_with_rounded
 from harness.referee.answers.rows import is_floating
-from harness.referee.answers.tf32 import rounded_to_tf32
 from harness.referee.ceilings.work import operations_of_run
 from harness.referee.mutants.mutants import Answers, Mutant, Specimen
-
-Rounding = Callable[[torch.Tensor], torch.Tensor]
 
 
 def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
@@ -34,21 +32,6 @@ def is_inexact_in(name: str, specimen: Specimen) -> bool:
     values = [*specimen.inputs, *specimen.setting.model.parameters()]
     return any(bool((ROUNDINGS[name](v) != v).any()) for v in values if is_floating(v))
 
-
-def _to_and_back(dtype: torch.dtype) -> Rounding:
-    return lambda value: value.to(dtype).to(value.dtype)
-
-
-def _to_tf32(value: torch.Tensor) -> torch.Tensor:
-    return torch.where(torch.isfinite(value.float()), rounded_to_tf32(value.float()).to(value.dtype), value)
-
-
-ROUNDINGS: dict[str, Rounding] = {
-    "float32": _to_and_back(torch.float32),
-    "tf32": _to_tf32,
-    "float16": _to_and_back(torch.float16),
-    "bfloat16": _to_and_back(torch.bfloat16),
-}
 
 _CHEAPER = {
     "float64": ("float32", "float16", "bfloat16"),
@@ -70,17 +53,11 @@ def _rounded(name: str) -> Mutant:
 
 
 def _with_rounded_operands(name: str, specimen: Specimen) -> Answers | None:
-    """Round the operands, then compute exactly, as the best kernel in this precision would. None without operands."""
-    rounding = ROUNDINGS[name]
+    """None without operands."""
     if not any(is_floating(value) for value in (*specimen.inputs, *specimen.setting.model.parameters())):
         return None
-    model = copy.deepcopy(specimen.setting.model)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if is_floating(parameter):
-                parameter.copy_(rounding(parameter))
-    inputs = [rounding(value) if is_floating(value) else value for value in specimen.inputs]
-    return _answers(specimen, model, inputs)
+    answers = answer_with_rounded(ROUNDINGS[name], specimen.setting.reference, specimen.setting.model, specimen.inputs)
+    return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]
 
 
 def _ignored(number: int) -> Mutant:

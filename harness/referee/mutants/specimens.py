@@ -20,6 +20,7 @@ from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
 from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.roundings import ROUNDINGS
 from harness.referee.answers.rows import Rows, computable, is_floating
 from harness.referee.ceilings.work import nbytes_of
 from harness.referee.inputs.draws import seen_structures
@@ -27,7 +28,7 @@ from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
 from harness.referee.judgement import compared_with_oracle
 from harness.referee.mutants.mutants import Specimen
-from harness.referee.mutants.recomputed import ROUNDINGS, is_inexact_in
+from harness.referee.mutants.recomputed import is_inexact_in
 from harness.referee.setting import Setting
 from harness.referee.tolerance import ErrorEvidence, distance, rms
 

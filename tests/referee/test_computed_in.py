@@ -1,0 +1,140 @@
+"""The arithmetic that results show is named, whatever a solution declares."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from harness.model.verdict import Verdict
+from harness.referee.answers.roundings import ROUNDINGS, to_and_back
+from harness.referee.computed_in import computed_in
+from harness.referee.inputs.draws import draw_variants, make_inputs
+from harness.referee.setting import Setting
+from tests.referee.in_process import checked, setting_of
+
+PROBLEM = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(96, 96) for _ in range({layers}))
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()
+        return x
+def get_inputs():
+    return [torch.rand(64, 96).to(torch.{dtype})]
+def get_init_inputs():
+    return []
+"""
+Way = Callable[[torch.Tensor], torch.Tensor]
+EIGHT_BITS = to_and_back(torch.float8_e4m3fn)
+
+
+def problem(folder: Path, precision: str = "float32", layers: int = 1) -> Setting:
+    dtype = "float32" if precision == "tf32" else precision
+    source = PROBLEM.format(layers=layers, dtype=dtype)
+    if dtype != "float32":
+        source = source.replace("range(1))", f"range(1)).to(torch.{dtype})")
+    return setting_of(folder, source, f"precision: {precision}\nindependent_batch: true\n")
+
+
+def name_of(setting: Setting, x_as: Way, weights_as: Way | None = None) -> str | None:
+    """The name of what a perceptron shows that rounds inputs and weights of every layer so."""
+    variants = draw_variants(setting, count(), random.Random(3)).drawn
+    drawn = next(one for one in variants if one.variant and one.variant.name == "few_terms")
+    x = given = make_inputs(setting, drawn)[0]
+    for layer in setting.model.layers:  # type: ignore[union-attr]
+        weight = (weights_as or x_as)(layer.weight.detach())
+        x = functional.linear(x_as(x).double(), weight.double(), layer.bias.detach().double()).relu().to(given.dtype)
+    return computed_in(setting, [given], [x])
+
+
+def truncated(x: torch.Tensor) -> torch.Tensor:
+    return (x.contiguous().view(torch.int32) & ~0x1FFF).view(torch.float32)
+
+
+@pytest.mark.parametrize("layers", [1, 6])
+@pytest.mark.parametrize(
+    ("rounding", "name"),
+    [
+        (lambda x: x, "float32"),
+        (ROUNDINGS["tf32"], "tf32"),
+        (truncated, "tf32"),
+        (ROUNDINGS["float16"], "tf32"),  # the mantissa is the same, and the range tells
+        (ROUNDINGS["bfloat16"], "bfloat16"),
+    ],
+)
+def test_what_operands_are_rounded_to_is_named(tmp_path: Path, rounding: Way, name: str, layers: int) -> None:
+    assert name_of(problem(tmp_path, layers=layers), rounding) == name
+
+
+def test_weights_that_are_rounded_alone_are_named(tmp_path: Path) -> None:
+    assert name_of(problem(tmp_path), lambda x: x, ROUNDINGS["bfloat16"]) == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("precision", "rounding", "name"),
+    [
+        ("tf32", ROUNDINGS["tf32"], "tf32"),
+        ("tf32", lambda x: x, "float32"),
+        ("float64", ROUNDINGS["float32"], "float32"),
+        ("float64", lambda x: x, "float64"),
+        ("bfloat16", lambda x: x, "bfloat16"),
+        ("bfloat16", EIGHT_BITS, "float8_e4m3"),
+        ("bfloat16", to_and_back(torch.float8_e5m2), "float8_e5m2"),
+        ("bfloat16", lambda x: EIGHT_BITS(x.float() * (448 / x.max())) / 448 * x.max(), "float8_e4m3"),
+        ("float16", ROUNDINGS["bfloat16"], "bfloat16"),
+    ],
+)  # fmt: skip
+def test_what_is_cheaper_depends_on_the_problem(tmp_path: Path, precision: str, rounding: Way, name: str) -> None:
+    assert name_of(problem(tmp_path, precision), rounding) == name
+
+
+def test_wrong_values_have_no_name(tmp_path: Path) -> None:
+    assert name_of(problem(tmp_path), lambda x: x * 1.001) is None
+    assert name_of(problem(tmp_path), lambda x: x.roll(1, 0)) is None
+
+
+class Linear(nn.Module):
+    """The reference's network, with operands that lose precision first."""
+
+    rounding: Way = staticmethod(lambda x: x)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(96, 96)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        layer = self.layers[0]
+        return functional.linear(self.rounding(x), self.rounding(layer.weight), layer.bias).relu()
+
+
+class InHalf(Linear):
+    rounding = staticmethod(ROUNDINGS["float16"])
+
+
+class InBfloat16(Linear):
+    rounding = staticmethod(ROUNDINGS["bfloat16"])
+
+
+def test_the_outcome_has_the_name(tmp_path: Path) -> None:
+    assert checked(problem(tmp_path), Linear)[0].computed_in == "float32"
+    lenient = setting_of(tmp_path, PROBLEM.format(layers=1, dtype="float32"), "tolerance: {atol: 1.0e-2, rtol: 1.0e-2}")
+    assert checked(lenient, InHalf)[0].computed_in == "float16"
+    assert checked(lenient, InBfloat16)[0].computed_in == "bfloat16"
+
+
+def test_a_failure_says_which_precision_explains_it(tmp_path: Path) -> None:
+    failed = checked(problem(tmp_path), InBfloat16)[0].failed
+    assert failed is not None
+    assert failed.verdict is Verdict.WRONG_VALUES
+    assert "bfloat16" in failed.failure.reason
