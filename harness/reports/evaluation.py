@@ -106,6 +106,7 @@ def record(evaluation: Evaluation) -> Pairs:
             ("author", solution.author or "unknown"),
             ("language", ", ".join(languages_in(solution.files))),
             ("precision", solution.precision or f"not declared (the problem: {problem.precision})"),
+            ("results show", evaluation.computed_in or ""),
             ("evaluated", f"{when} UTC, {evaluation.duration_s:.1f} s" + (f": {stages}" if stages else "")),
             ("decided by", f"the {evaluation.decided_by}" if evaluation.decided_by else ""),
             ("evaluation", f"{evaluation.id}, run {evaluation.run}"),
