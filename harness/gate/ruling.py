@@ -139,10 +139,10 @@ def _first(evaluations: Sequence[Evaluation], verdict: Verdict) -> Evaluation | 
 
 
 def _unsupported(evaluation: Evaluation, snapshot: Snapshot | None) -> GateFinding:
-    """Tolerate it where it needs a GPU, or another one, and wasn't run on such, unless it was accepted as passed on
-    this very device: what could be judged here before isn't excused by a word in its solution.yaml."""
+    """Tolerate it where it needs what this machine lacks, a GPU, another one or a language, unless it was accepted as
+    passed on this very device: what could be judged here before isn't excused by a word in its solution.yaml."""
     needs_gpu = evaluation.solution.expected_verdict is Verdict.UNSUPPORTED
-    what = "a GPU" if evaluation.environment.backend == "sim" else "another GPU"
+    what = "a GPU" if evaluation.environment.backend == "sim" else "what this machine lacks"
     message = f"unsupported: {_reason(evaluation)}"
     if needs_gpu and snapshot and _has_passed_here(evaluation, snapshot):
         message = f"{snapshot.source} accepted it here as passed, and now it needs {what}: {_reason(evaluation)}"

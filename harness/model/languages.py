@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 from collections.abc import Mapping
@@ -20,6 +21,16 @@ class PythonLanguage:
     def is_installed(self) -> bool:
         """True where this Python, which also judges, finds the module."""
         return importlib.util.find_spec(self.module) is not None
+
+    def is_needed_by(self, python: str) -> bool:
+        """Say whether a module can't be imported without it."""
+        try:
+            nodes = ast.parse(python).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+        plain = [one.name for node in nodes if isinstance(node, ast.Import) for one in node.names]
+        named = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+        return any(name.split(".")[0] == self.module for name in (*plain, *named))
 
     def is_in(self, text: str) -> bool:
         """Say whether a text imports the module."""

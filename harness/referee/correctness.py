@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -161,9 +162,13 @@ class _CaseFindings:
         remarks += [*case.remarks, *self.remarks]
         if oracle.why_float32:
             remarks.append(oracle.why_float32)
-        overflows = any(not one.passed and "times 2^20" in (one.variant or "") for one in self.fragile)
+        overflows = any("times 2^20" in (one.variant or "") and _is_infinite_first(one) for one in self.fragile)
         shown = "float16" if self.computed_in == "tf32" and overflows else self.computed_in
         return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed, tuple(self.fragile), shown)
+
+
+def _is_infinite_first(check: Check) -> bool:
+    return any(not math.isfinite(one.got) for output in check.outputs for one in output.first_mismatches)
 
 
 def _in_turns(case: CaseTurns, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:

@@ -177,9 +177,11 @@ def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> So
         return job.solution_ref
     files = job.solution_ref.files
     languages = python_languages_in(files)
-    is_expected = not all(one.is_installed for one in languages)
-    if environment.backend == "sim" and job.solution.about.needs_gpu:
-        is_expected |= bool(languages or beyond_simulator(files))
+    missing = [one for one in languages if not one.is_installed]
+    if environment.backend == "cuda":
+        is_expected = any(one.is_needed_by(files.get("solution.py", "")) for one in missing)
+    else:
+        is_expected = bool(missing or (job.solution.about.needs_gpu and (languages or beyond_simulator(files))))
     return replace(job.solution_ref, expected_verdict=verdict) if is_expected else job.solution_ref
 
 

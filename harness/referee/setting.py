@@ -146,9 +146,8 @@ class Setting:
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             if self.on_gpu and on is not inputs:
                 evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
-        with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            if may_excuse([one.loosest for one in evidence], compared):
-                evidence = with_plain_arithmetic(evidence, self.oracle, on, want)
+        if may_excuse([one.loosest for one in evidence], compared):
+            evidence = with_plain_arithmetic(evidence, self.oracle, on, want)
         return evidence
 
     def rounded(self, answers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

@@ -8,6 +8,7 @@ terms cancel is as uncertain as its terms (Higham, Accuracy and Stability of Num
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,12 @@ _ELEMENTS_OF_AN_ITEM = 256
 """Items of dimension 0 with so many elements have a scale of their own; the root mean square of fewer is chance."""
 _FAINT = 2.0**-10
 """Items far smaller than the rest, such as rows of zeros, are held to this part of the whole output's scale."""
+_UNTRIED = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
+_SAMPLES = 2
+"""The runs with random errors, of which the largest counts."""
+_UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
+"""Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
+far off."""
 _TF32_GAIN = 8.0
 """Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
 
@@ -130,14 +137,27 @@ def gather_evidence(
 def with_plain_arithmetic(
     evidence: Sequence[ErrorEvidence], oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]
 ) -> tuple[ErrorEvidence, ...]:
-    """Add the errors of the plainest arithmetic, which takes long, to evidence on the same inputs. `want` are their
-    right values."""
-    found = list(evidence)
-    for outputs in oracle.plainly(inputs):
-        for number, (one, got, right) in enumerate(zip(found, outputs, want, strict=True)):
-            error = max(one.of_plain_arithmetic, distance(got, right, one.unit))
-            found[number] = replace(one, of_plain_arithmetic=error)
-    return tuple(found)
+    """Add the errors of the plainest arithmetic, which takes long, to evidence on the same inputs: of serial sums, and
+    of results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide, Mathematical
+    Functions). `want` are their right values."""
+    errors = [0.0] * len(want)
+
+    def note(found: Sequence[float]) -> None:
+        errors[:] = map(max, errors, found)
+
+    def distances(outputs: Sequence[torch.Tensor]) -> list[float]:
+        return [distance(got, right, one.unit) for one, got, right in zip(evidence, outputs, want, strict=True)]
+
+    with contextlib.suppress(*_UNTRIED):
+        if summed := oracle.summed_serially(inputs):
+            note(distances(summed))
+    for seed in range(_SAMPLES):
+        with contextlib.suppress(*_UNTRIED):
+            more = distances(oracle.perturbed(inputs, seed, _UNITS * _FURTHER))
+            found = distances(oracle.perturbed(inputs, seed, _UNITS))
+            # An answer that jumps is as far off by less: that tells of the jump alone.
+            note([one if _GROWS * one < far < math.inf else 0.0 for one, far in zip(found, more, strict=True)])
+    return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
 
 
 def may_excuse(tolerances: Sequence[Tolerance], compared: Sequence[OutputComparison]) -> bool:

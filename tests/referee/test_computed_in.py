@@ -138,3 +138,58 @@ def test_a_failure_says_which_precision_explains_it(tmp_path: Path) -> None:
     assert failed is not None
     assert failed.verdict is Verdict.WRONG_VALUES
     assert "bfloat16" in failed.failure.reason
+
+
+NORM = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(96)
+    def forward(self, x):
+        self.last = self.norm(x)
+        return self.last * 2
+def get_inputs():
+    return [torch.rand(8, 96)]
+def get_init_inputs():
+    return []
+"""
+EIGHT = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(96, 4).bfloat16())
+    def forward(self, x):
+        return {forward}
+def get_inputs():
+    return [torch.rand(8, 96).to(torch.{dtype})]
+def get_init_inputs():
+    return []
+"""
+
+
+class Norm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(96)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(x) * 2
+
+
+def test_nothing_hangs_on_a_name_that_cannot_be_found(tmp_path: Path) -> None:
+    """Of what a reference keeps there are no copies."""
+    assert checked(setting_of(tmp_path, NORM, "backward: true\n"), Norm)[0].failed is None
+
+
+@pytest.mark.parametrize(
+    ("forward", "dtype"),
+    [("x.bfloat16() * 2.5", "float8_e4m3fn"), ("x @ self.weight + (x[:, :0] @ self.weight[:0])", "bfloat16")],
+)
+def test_naming_leaves_the_oracle_as_it_is(tmp_path: Path, forward: str, dtype: str) -> None:
+    setting = setting_of(tmp_path, EIGHT.format(forward=forward, dtype=dtype), "precision: bfloat16\n")
+    assert checked(setting, type(setting.model))[0].failed is None
+    assert setting.oracle.kind == "float64"

@@ -45,7 +45,7 @@ def is_installed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 def test_what_comes_of_a_language_s_absence_is_unsupported(
     type_name: str, message: str, traceback: str, reason: str, backend: BackendName
 ) -> None:
-    failed = absent_language(Raised(type_name, message, traceback), backend)
+    failed = absent_language(Raised(type_name, message, traceback), backend, is_import=True)
     assert failed is not None
     assert (failed.verdict, failed.failure.reason) == (Verdict.UNSUPPORTED, reason)
     assert reason.partition(" at")[0] in (failed.failure.next_step or "")
@@ -63,33 +63,48 @@ def test_what_comes_of_a_language_s_absence_is_unsupported(
     ],
 )
 def test_other_mistakes_are_the_solution_s(type_name: str, message: str, traceback: str) -> None:
-    assert absent_language(Raised(type_name, message, traceback), "sim") is None
+    assert absent_language(Raised(type_name, message, traceback), "sim", is_import=True) is None
 
 
 @pytest.mark.parametrize("is_installed", [True], indirect=True)
 @pytest.mark.usefixtures("is_installed")
 def test_an_installed_language_that_is_missing_is_the_solution_s_mistake() -> None:
-    assert absent_language(Raised("NameError", "name 'triton' is not defined", SET_TO_NONE), "sim") is None
+    named = Raised("NameError", "name 'triton' is not defined", SET_TO_NONE)
+    assert absent_language(named, "sim", is_import=True) is None
     halted = Raised("ModuleNotFoundError", "import of tilelang halted; None in sys.modules", IMPORTED)
-    assert absent_language(halted, "cuda") is None
-    assert absent_language(halted, "sim") is not None
+    assert absent_language(halted, "cuda", is_import=True) is None
+    assert absent_language(halted, "sim", is_import=True) is not None
+
+
+@pytest.mark.usefixtures("is_installed")
+def test_on_a_gpu_an_error_after_the_import_may_be_made_up() -> None:
+    missing = Raised("ModuleNotFoundError", "No module named 'tilelang'", IMPORTED)
+    assert absent_language(missing, "cuda", is_import=False) is None
 
 
 @pytest.mark.parametrize(
-    ("is_installed", "needs_gpu", "backend", "expected"),
+    ("imported", "is_installed", "needs_gpu", "backend", "expected"),
     [
-        (False, False, "sim", Verdict.UNSUPPORTED),
-        (True, False, "sim", Verdict.PASSED),
-        (True, True, "sim", Verdict.UNSUPPORTED),
-        (False, False, "cuda", Verdict.UNSUPPORTED),
-        (True, True, "cuda", Verdict.PASSED),
+        ("import triton", False, False, "sim", Verdict.UNSUPPORTED),
+        ("import triton", True, False, "sim", Verdict.PASSED),
+        ("import triton", True, True, "sim", Verdict.UNSUPPORTED),
+        ("import triton", False, False, "cuda", Verdict.UNSUPPORTED),
+        ("import triton", True, True, "cuda", Verdict.PASSED),
+        ("try:\n    import triton\nexcept ImportError: triton = None", False, False, "sim", Verdict.UNSUPPORTED),
+        ("try:\n    import triton\nexcept ImportError: triton = None", False, False, "cuda", Verdict.PASSED),
+        ('"""\nfrom triton\n"""', False, False, "cuda", Verdict.PASSED),
     ],
 )
 def test_kernels_of_a_language_that_is_missing_are_expected_to_be_unsupported(
-    monkeypatch: pytest.MonkeyPatch, is_installed: bool, needs_gpu: bool, backend: BackendName, expected: Verdict
+    monkeypatch: pytest.MonkeyPatch,
+    imported: str,
+    is_installed: bool,
+    needs_gpu: bool,
+    backend: BackendName,
+    expected: Verdict,
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if is_installed else None)
-    solution = replace(passed().solution, files={"solution.py": "import triton\n@triton.jit\ndef f(x): pass\n"})
+    solution = replace(passed().solution, files={"solution.py": f"{imported}\n"})
     about = SimpleNamespace(needs_gpu=needs_gpu, runs_on=lambda capability: True)
     job: Any = SimpleNamespace(solution_ref=solution, solution=SimpleNamespace(about=about))
     environment = replace(passed().environment, backend=backend)

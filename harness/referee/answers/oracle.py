@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from harness.model.check import OracleKind
+from harness.referee.answers.perturbed import perturbed
 from harness.referee.answers.reference import (
     PROBLEM_ERRORS,
     InvalidProblem,
@@ -23,7 +24,6 @@ from harness.referee.answers.reference import (
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32
-from harness.referee.answers.units_off import units_off
 from harness.sandbox.memory import available_bytes
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
@@ -35,8 +35,6 @@ _DOUBLE = 8
 _SEARCHED_BYTES = 2**20
 """The bytes of inputs and outputs in float64 above which rows are searched for on a CPU: judging a few rows then saves
 more time than the search takes."""
-_SAMPLES = 3
-"""The runs with random errors, of which the largest error counts."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -110,8 +108,9 @@ class Oracle:
                 return True
         return False
 
-    def answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """Compute the outputs for these inputs in one piece, in float64 if the reference permits."""
+    def answer(self, inputs: Sequence[Any], may_turn: bool = True) -> tuple[torch.Tensor, ...]:
+        """Compute the outputs for these inputs in one piece, in float64 if the reference permits. `may_turn`: whether
+        an error there makes the oracle a float32 one for good."""
         if self.kind == "float64":
             try:
                 with torch.no_grad(), _strict_float32():
@@ -120,6 +119,8 @@ class Oracle:
             except (torch.OutOfMemoryError, MemoryError):
                 raise
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
+                if not may_turn:
+                    raise
                 self.kind = "float32"
                 self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
         return self._strictly(inputs)
@@ -150,17 +151,17 @@ class Oracle:
                 yield "strict float32", self._run(self._native, copied(inputs))
                 yield "tf32 convolutions", outputs
 
-    def plainly(self, inputs: Sequence[Any]) -> Iterator[tuple[torch.Tensor, ...]]:
-        """Run the reference with every sum taken term by term in float32, if it has any, and with every result a few
-        units in the last place off, several times."""
+    def summed_serially(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
+        """Run the reference with every sum taken term by term in float32; None where it has no sums."""
         with serially() as mode:
             outputs = self._run(self._native, copied(inputs))
-        if mode.count:
-            yield outputs
-        for seed in range(_SAMPLES):
-            with units_off(seed):
-                outputs = self._run(self._native, copied(inputs))
-            yield outputs
+        return outputs if mode.count else None
+
+    def perturbed(self, inputs: Sequence[Any], seed: int, units: float) -> tuple[torch.Tensor, ...]:
+        """Run the reference with every rounded result off by up to so many units in the last place. Raises:
+        InvalidProblem, also where that could do harm."""
+        with perturbed(seed, units):
+            return self._run(self._native, copied(inputs))
 
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
         """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""

@@ -50,6 +50,8 @@ class RoundedProducts(OperatorMode):
             self.count += 1
             before = 1 if func._overloadpacket in _WITH_SUMMAND else 0
             places = {before + operand for operand in self._operands}
+            if func._overloadpacket is torch.ops.aten.convolution_backward and len(self._operands) == 2:
+                places.add(2)  # it multiplies the gradient by the input and by the weight
             args = [self._rounding(one) if n in places and is_floating(one) else one for n, one in enumerate(args)]
         return func(*args, **(kwargs or {}))
 

@@ -172,8 +172,13 @@ class CaseTurns:
 
     def computed_in(self, taken: Taken, call: int) -> str | None:
         """Name the arithmetic that a call's values show; None where they show none."""
-        inputs = make_inputs(self.setting, taken.laid.drawn[call])
-        return computed_in(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
+        try:
+            inputs = make_inputs(self.setting, taken.laid.drawn[call])
+            return computed_in(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
+        except (torch.OutOfMemoryError, MemoryError):
+            return None
+        finally:
+            self._give_back_if_scarce()
 
     def row_of(self, taken: Taken, call: int) -> KeptRow | None:
         """A random row of what a call was given, made anew; None where all of its outputs are judged: where rows

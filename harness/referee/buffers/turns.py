@@ -41,6 +41,7 @@ _WORK_SHARE = 1 / 8
 """The share of a turn's time for launches that run whole on the simulator: what takes longer can be sampled instead."""
 
 _ABSENT = re.compile(r"(No module named '|import of |^name ')(?P<module>\w+)")
+_ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
 """The error that comes of a module for those who set its name to None where the import fails."""
@@ -86,7 +87,7 @@ def load_arm(
     try:
         worker.ask(Load(path, class_name, flags, compilers), limits.load_s + limits.build_s)
     except SolutionRaised as error:
-        raise _failure(worker, error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
+        raise _failure(worker, error.raised, _ON_IMPORT, Verdict.LOAD_ERROR) from None
 
 
 def construct_arm(
@@ -188,7 +189,7 @@ def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdi
     return (
         _seen(raised.findings, raised)
         or compile_failure(raised, worker)
-        or absent_language(raised, worker.backend)
+        or absent_language(raised, worker.backend, is_import=stage == _ON_IMPORT)
         or _beyond_simulator(raised, worker.backend)
         or from_exception(raised, stage, otherwise)
     )
@@ -200,9 +201,12 @@ def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | 
     return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
 
 
-def absent_language(raised: Raised, backend: BackendName) -> SolutionFailed | None:
+def absent_language(raised: Raised, backend: BackendName, is_import: bool) -> SolutionFailed | None:
     """Return the failure for an exception that comes of the absence of a kernel's language, else None. What a machine
-    lacks is no fault of the solution; the simulator has none of those that run on GPUs alone."""
+    lacks is no fault of the solution; the simulator has none of those that run on GPUs alone. On a GPU the import must
+    fail: what comes later may be made up."""
+    if backend == "cuda" and not is_import:
+        return None
     language = next((one for one in OF_PYTHON if _lacks(one, raised)), None)
     is_refused = backend == "sim" and language in OF_GPUS_ALONE
     if language is None or (language.is_installed and not is_refused):
