@@ -33,7 +33,7 @@ def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None
             f"{_described(spec.structure, len(spec.shapes))}",
         )
     for number, (form, shape, dtype) in enumerate(zip(reply.outputs, spec.shapes, spec.dtypes, strict=True)):
-        which = f"output {number}: " if len(spec.shapes) > 1 else ""
+        which = f"{spec.called(number)}: " if spec.called(number) else ""
         want = str(dtype).removeprefix("torch.")
         if form.type_name is not None:
             raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a {form.type_name} where a tensor belongs")
@@ -105,11 +105,11 @@ def compared_with_oracle(
     return tuple(comparison.result() for comparison in comparisons)
 
 
-def require_passed(check: Check) -> None:
+def require_passed(check: Check, spec: OutputSpec) -> None:
     """Require that all values are within the tolerance. Raises: SolutionFailed with the numbers."""
     for number, output in enumerate(check.outputs):
         if not output.passed:
-            which = f"output {number}: " if len(check.outputs) > 1 else ""
+            which = f"{spec.called(number)}: " if spec.called(number) else ""
             raise SolutionFailed(Verdict.WRONG_VALUES, f"{which}{describe_mismatch(output)}", _listed(output))
 
 

@@ -23,7 +23,7 @@ from harness.model.check import Check, OutputComparison, Scope, Tolerance
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
-from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.case_turns import at
 from harness.referee.buffers.slots import tensor_bytes
@@ -123,9 +123,9 @@ def check_sampled(
                 if error.verdict is not Verdict.UNSUPPORTED:
                     raise
                 buffers.forget(worker)  # a launch that was given up fails all that follows
-                return (check,), tuple(remarks), weights, _undecided(check, error)
+                return (check,), tuple(remarks), weights, _undecided(check, setting.spec, error)
             check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
-    return (check,), tuple(remarks), weights, _failure(check)
+    return (check,), tuple(remarks), weights, _failure(check, setting.spec)
 
 
 def _may_add_up(reply: TurnTaken) -> bool:
@@ -134,18 +134,18 @@ def _may_add_up(reply: TurnTaken) -> bool:
     return reply.account is None or reply.account.atomics > 0
 
 
-def _failure(check: Check) -> SolutionFailed | None:
+def _failure(check: Check, spec: OutputSpec) -> SolutionFailed | None:
     try:
         with at(check.case, None):
-            require_passed(check)
+            require_passed(check, spec)
     except SolutionFailed as failed:
         return failed
     return None
 
 
-def _undecided(check: Check, why: SolutionFailed) -> SolutionFailed:
+def _undecided(check: Check, spec: OutputSpec, why: SolutionFailed) -> SolutionFailed:
     """Values are wrong after some blocks, and all of them can't be run: neither right nor wrong."""
-    found = _failure(check)
+    found = _failure(check, spec)
     return SolutionFailed(
         Verdict.UNSUPPORTED, f"after some of its blocks {found}; with all of them: {why}", next_step="run it on a GPU"
     )

@@ -113,7 +113,7 @@ def test_other_sharing_is_wrong(shares: str, spec: OutputSpec) -> None:
 
 
 def test_a_passed_check_goes_through() -> None:
-    require_passed(check())
+    require_passed(check(), ONE)
 
 
 def test_wrong_values_are_said_in_numbers() -> None:
@@ -126,7 +126,7 @@ def test_wrong_values_are_said_in_numbers() -> None:
         first_mismatches=(Mismatch((0, 7), 2.5, -1.0), Mismatch((1, 0), float("nan"), 1 / 3)),
     )
     with pytest.raises(SolutionFailed) as caught:
-        require_passed(check(comparison(), wrong))
+        require_passed(check(comparison(), wrong), TWO)
     assert caught.value.verdict is Verdict.WRONG_VALUES
     reason = caught.value.failure.reason
     assert tells(reason, "output 1:", "1,500 of 2,000", "75.00%", "[0, 7]:", "got 2.5", "want -1")

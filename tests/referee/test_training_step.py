@@ -128,10 +128,22 @@ def test_an_own_backward_passes_with_every_variant(layer: Setting) -> None:
     assert len(outcome.checks[0].outputs) == 5
 
 
-@pytest.mark.parametrize("fault", ["a missing term", "the wrong sign", "a detached path", "one row alone"])
-def test_a_wrong_gradient_is_a_wrong_value(layer: Setting, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("fault", "of"),
+    [
+        ("a missing term", "x"),
+        ("the wrong sign", "project.bias"),
+        ("a detached path", "x"),
+        ("one row alone", "project.bias"),
+    ],
+)
+def test_a_wrong_gradient_is_a_wrong_value(
+    layer: Setting, fault: str, of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Layer, "fault", fault)
-    assert verdict_of(layer, Honest)[0] is Verdict.WRONG_VALUES
+    verdict, reason = verdict_of(layer, Honest)
+    assert verdict is Verdict.WRONG_VALUES
+    assert f"gradient of {of}:" in reason
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import inspect
+import itertools
 import math
 import random
 import sys
 import threading
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy
@@ -21,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 from harness.sandbox.wire.codec import NotPlain, encode_value
 from harness.sandbox.wire.construction import (
     as_leaves,
+    is_differentiable,
     keeping_statistics,
     take_batch_statistics,
     training_step,
@@ -58,6 +61,15 @@ class OutputSpec:
     shapes: tuple[tuple[int, ...], ...]
     shared_inputs: frozenset[int] = frozenset()
     is_kept: bool = False
+    gradients: tuple[str, ...] = ()
+    """What the last outputs are the gradients of, in a training step."""
+
+    def called(self, number: int) -> str:
+        """'output 0', 'gradient of x': the name of an output where there are several; empty for the only one."""
+        if len(self.shapes) == 1:
+            return ""
+        before = len(self.shapes) - len(self.gradients)
+        return f"output {number}" if number < before else f"gradient of {self.gradients[number - before]}"
 
     @property
     def nbytes(self) -> int:
@@ -213,7 +225,14 @@ class Reference:
             real = inputs if is_real else self.make_inputs(0)
             with blamed_on(self, "Model.forward() failed"), torch.no_grad():
                 run = model, real, model(*real)
-        return _spec_of(*run)
+        return replace(_spec_of(*run), gradients=self._gradients(inputs))
+
+    def _gradients(self, inputs: Sequence[Any]) -> tuple[str, ...]:
+        if not self.step:
+            return ()
+        arguments = list(inspect.signature(self._module.Model.forward).parameters)[1:]
+        named = itertools.zip_longest(inputs[: -self.step.cotangents], arguments)
+        return (*(name or "an input" for value, name in named if is_differentiable(value)), *self.step.parameters)
 
 
 class TrainingStep(torch.nn.Module):

@@ -37,7 +37,7 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
     try:
         with at(check.case, taken.laid.drawn[call]):
             try:
-                require_passed(check)
+                require_passed(check, case.setting.spec)
             except SolutionFailed as wrong:
                 if unasked := taken.answered.calls[call].unasked:
                     raise _failed_unnoticed(unasked, wrong) from None

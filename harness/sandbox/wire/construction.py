@@ -106,10 +106,11 @@ def training_step(
 
 def as_leaves(inputs: Sequence[Any]) -> list[Any]:
     """The inputs, of which the floating tensors are to get gradients; float8 has none."""
-    return [value.detach().requires_grad_() if _is_differentiable(value) else value for value in inputs]
+    return [value.detach().requires_grad_() if is_differentiable(value) else value for value in inputs]
 
 
-def _is_differentiable(value: Any) -> bool:
+def is_differentiable(value: Any) -> bool:
+    """Say whether an input of a training step gets a gradient."""
     return isinstance(value, torch.Tensor) and value.is_floating_point() and value.itemsize > 1
 
 
