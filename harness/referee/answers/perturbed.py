@@ -29,7 +29,7 @@ _ABORTING = ("binary_cross_entropy", "bernoulli", "multinomial")
 """Operations that abort the device where an input is a little outside of its range."""
 
 
-class Refused(RuntimeError):
+class Untried(RuntimeError):
     """A run that could abort the device, or isn't continuous: an operation makes integers of perturbed numbers, or asks
     for probabilities."""
 
@@ -58,10 +58,10 @@ class _Perturbed(OperatorMode):
             with self:
                 return made(*args, **kwargs)
         if any(name in str(packet) for name in _ABORTING):
-            raise Refused(str(packet))
+            raise Untried(str(packet))
         result = func(*args, **kwargs)
         if packet is torch.ops.aten._to_copy and not (result.is_floating_point() or result.dtype is torch.bool):
-            raise Refused(str(packet))
+            raise Untried(str(packet))
         is_rounded = str(packet).rpartition(".")[2].rstrip("_") in _ROUNDED or packet in flop_registry
         return self._off(result) if is_rounded else result
 
