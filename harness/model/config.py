@@ -110,6 +110,8 @@ class LimitsConfig:
     """Seconds for importing and constructing."""
     turn_s: Positive = 120.0
     """Seconds for one turn; ten times as long with correctness.sanitize."""
+    turns_s: Positive | None = None
+    """Seconds for all turns of a solution's worker together, in checks and while it is timed. null is no limit."""
     parallel_builds: Count | None = None
     """The number of builds at once. null is half the cores, two at least."""
     worker_memory_gib: Positive | None = None
@@ -145,7 +147,7 @@ class NvccConfig:
 _YOUNG = {
     "correctness": ("sanitize", "fragile", "min_own_share"),
     "timing": ("control", "metrics", "processes", "precision", "lock_sm_mhz"),
-    "limits": ("pass_environment",),
+    "limits": ("pass_environment", "turns_s"),
 }
 """Keys that came after the first journals."""
 

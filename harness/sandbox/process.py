@@ -114,6 +114,8 @@ class WorkerProcess:
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
         self._attendant = attendant
         self._answers = 0
+        self.turns_ns = 0
+        """The time that its turns have taken so far."""
         self.holds_solution = False
         """True once it has files of a solution, whose code may run from then on."""
         self.namespace: str | None = None

@@ -14,7 +14,7 @@ import torch
 from harness.cudasim import Toolkit
 from harness.devices.base import Measured
 from harness.devices.sim.host import SimHost
-from harness.model.config import Config, CorrectnessConfig
+from harness.model.config import Config, CorrectnessConfig, LimitsConfig
 from harness.referee.correctness import CaseOutcome, Watch, check_case
 from harness.referee.job import Job, make_job
 from harness.referee.sampling import must_be_sampled
@@ -121,6 +121,7 @@ class InProcessWorker:
         self.times_given_back = 0
         self.is_paused = self.is_closed = False
         self.pid = 4711
+        self.turns_ns = 0
         self.can_trace: bool | None = None
         self._text = ""
 
@@ -208,9 +209,10 @@ def checked(
     seeds: int = 3,
     watch: Watch | None = None,
     fragile: Literal["remark", "fail"] = "remark",
+    turns_s: float | None = None,
 ) -> tuple[CaseOutcome, InProcessWorker]:
     """What check_case() makes of a module."""
     worker: Any = InProcessWorker(model)
-    config = Config(correctness=CorrectnessConfig(seeds=seeds, fragile=fragile))
+    config = Config(CorrectnessConfig(seeds=seeds, fragile=fragile), limits=LimitsConfig(turns_s=turns_s))
     is_sampled = must_be_sampled(setting, in_process_host())
     return check_case(setting, in_process_host(), worker, config, lambda what: None, watch, is_sampled), worker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,18 @@ def test_what_is_wrong_now_and_then_is_nondeterministic(double: Setting, wrong_o
     verdict, reason = verdict_of(double, Racing, seeds=6)
     assert verdict is Verdict.NONDETERMINISTIC
     assert tells(reason, "wrong values once", "right")
+
+
+def test_the_turns_of_a_slow_kernel_have_a_limit_together(double: Setting) -> None:
+    class Slow(Honest):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            time.sleep(0.05)
+            return super().forward(x)
+
+    with pytest.raises(SolutionFailed) as failed:
+        checked(double, Slow, turns_s=0.2)
+    assert failed.value.verdict is Verdict.TIMEOUT
+    assert tells(failed.value.failure.reason, "limits.turns_s", "0.2 s")
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(60.0, Verdict.NONDETERMINISTIC), (0.0, Verdict.WRONG_VALUES)])

@@ -136,8 +136,18 @@ class CaseTurns:
                 worker, self.buffers, request, self.config.turn_limits, wake=lambda: freezer.thaw_only(worker)
             )
             freezer.freeze()
+        if worker is self.worker:
+            self._require_time(taken.wall_ns)
         gpu, process_bytes = (watch.state(), watch.process_bytes) if watch else (None, None)
         return dataclasses.replace(taken, laid=laid, fill_ns=fill_ns, gpu=gpu, process_bytes=process_bytes)
+
+    def _require_time(self, wall_ns: int) -> None:
+        self.worker.turns_ns += wall_ns
+        spent_s, most_s = self.worker.turns_ns / 1e9, self.config.limits.turns_s
+        if most_s is not None and spent_s > most_s:
+            raise SolutionFailed(
+                Verdict.TIMEOUT, f"its turns took {spent_s:.1f} s together, and limits.turns_s allows {most_s:g} s"
+            )
 
     def accept(self, taken: Taken) -> Taken:
         """The solution's turn if its form is right, while its processes are frozen. Raises: SolutionFailed."""
