@@ -55,8 +55,8 @@ _CHEAPER = {
     "float16": ("float8_e5m2", "float8_e4m3", "bfloat16"),
     "bfloat16": ("float8_e5m2", "float8_e4m3"),
 }
-"""What is looked for, by the problem's precision, the coarsest first. Float16 has the mantissa of tf32, and its results
-where it has the range."""
+"""The formats that are looked for, by the problem's precision, the coarsest first. Float16 has the mantissa of tf32,
+and its results where it has the range."""
 _OTHERWISE = {"tf32": "float32"}
 """The name where nothing cheaper shows, if it isn't the problem's precision."""
 _OPERANDS = ((0, 1), (0,), (1,))
@@ -97,8 +97,8 @@ def _effects(
     name: str,
     operands: Sequence[tuple[int, ...]],
 ) -> Iterator[torch.Tensor]:
-    """How far roundings to a format move the right answer: of operands of products, or, without any, of all inputs and
-    parameters."""
+    """Yield how far roundings to a format move the right answer: of operands of products, or, without any, of all
+    inputs and parameters."""
     for rounding in _ROUNDINGS[name]:
         for which in operands:
             with RoundedProducts(rounding, which) as products:

@@ -62,7 +62,7 @@ class OutputSpec:
     shared_inputs: frozenset[int] = frozenset()
     is_kept: bool = False
     gradients: tuple[str, ...] = ()
-    """What the last outputs are the gradients of, in a training step."""
+    """The inputs and parameters of which the last outputs are the gradients, in a training step."""
 
     def called(self, number: int) -> str:
         """'output 0', 'gradient of x': the name of an output where there are several; empty for the only one."""
