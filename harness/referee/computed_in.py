@@ -48,7 +48,7 @@ _ROUNDINGS = {
     "float8_e4m3": (to_and_back(torch.float8_e4m3fn), _scaled_to(torch.float8_e4m3fn)),
     "float8_e5m2": (to_and_back(torch.float8_e5m2), _scaled_to(torch.float8_e5m2)),
 }
-_CHEAPER = {
+CHEAPER = {
     "float64": ("bfloat16", "tf32", "float32"),
     "float32": ("bfloat16", "tf32"),
     "tf32": ("bfloat16", "tf32"),
@@ -79,10 +79,10 @@ def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch
         want = setting.oracle.answer(copied(some), may_turn=False)
         error = _difference(outputs, want)
         size = float(error.norm())
-        moved = list(_effects(setting, some, want, _CHEAPER[precision][-1], _OPERANDS[:1]))
+        moved = list(_effects(setting, some, want, CHEAPER[precision][-1], _OPERANDS[:1]))
         if all(size < _ABSENT * float(one.norm()) for one in moved):
             return _OTHERWISE.get(precision, precision)
-        for name in _CHEAPER[precision]:
+        for name in CHEAPER[precision]:
             if any(_explains(one, error) for one in _effects(setting, some, want, name, _OPERANDS)):
                 return name
     except Exception:  # code of a problem's runs in a format that it wasn't written for, and nothing hangs on the name

@@ -133,6 +133,22 @@ def test_the_outcome_has_the_name(tmp_path: Path) -> None:
     assert checked(lenient, InBfloat16)[0].computed_in == "bfloat16"
 
 
+class NearlyRight(Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = super().forward(x)
+        y[3, 5] += 0.004 * y.square().mean().sqrt()
+        return y
+
+
+def test_a_finer_arithmetic_explains_no_failure(tmp_path: Path) -> None:
+    """One wrong element in many is less than tf32 would do, and outside of its tolerance."""
+    source = PROBLEM.format(layers=1, dtype="float32").replace("rand(64, 96)", "rand(4096, 96)")
+    setting = setting_of(tmp_path, source, "precision: tf32\ntolerance: {atol: 1.0e-6, rtol: 1.0e-3}\n")
+    failed = checked(setting, NearlyRight)[0].failed
+    assert failed is not None
+    assert "explain" not in failed.failure.reason
+
+
 def test_a_failure_says_which_precision_explains_it(tmp_path: Path) -> None:
     failed = checked(problem(tmp_path), InBfloat16)[0].failed
     assert failed is not None

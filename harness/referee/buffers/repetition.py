@@ -10,6 +10,7 @@ from harness.model.verdict import Verdict
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.turns import Taken
+from harness.referee.computed_in import CHEAPER
 from harness.referee.judgement import require_passed
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
@@ -44,8 +45,8 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
                 if found := _what_makes_it_right(case, taken, call):
                     reason = f"{found}; when wrong, {wrong}"
                     raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
-                name = case.computed_in(taken, call)
-                if name is not None and name != case.setting.problem.precision:
+                name, precision = case.computed_in(taken, call), case.setting.problem.precision
+                if name in CHEAPER[precision] and name != precision:
                     wrong.failure = replace(wrong.failure, reason=f"{wrong}; operands rounded to {name} explain it")
                 raise
     except SolutionFailed as failed:
