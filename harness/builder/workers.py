@@ -39,17 +39,43 @@ class Workers:
     surroundings: Surroundings = field(default_factory=Surroundings)
     facts: dict[str, str] = field(default_factory=dict, compare=False)
     """Facts that are asked of the machine once in a run, by name."""
+    ahead: list[WorkerProcess] = field(default_factory=list, compare=False)
+    """Workers for the next solution, started already."""
 
     def start(self, for_build: bool = False) -> WorkerProcess:
-        """Start a worker that has run nothing yet. Raises: MachineError."""
-        return self._start(self._launch(for_build))
+        """Start a worker that has run nothing yet, or take one that was started ahead. Raises: MachineError."""
+        launch = self._launch(for_build)
+        while self.ahead and not for_build:
+            worker = self.ahead.pop(0)
+            if worker.is_unused(launch):
+                return worker
+            worker.close()
+        return self._start(launch)
+
+    def start_ahead(self, count: int) -> None:
+        """Start so many workers for the next solution: what a process needs until it can be asked takes half a second
+        on a GPU. Raises: MachineError."""
+        while len(self.ahead) < count:
+            self.ahead.append(self._start(self._launch(for_build=False)))
+
+    def await_ahead(self) -> None:
+        """Wait until these can be asked; from then on they stand idle, and disturb nobody who is timed. Raises:
+        MachineError, Interrupted."""
+        for worker in self.ahead:
+            worker.await_start()
 
     def start_builder(self, key: str) -> WorkerProcess:
         """Start a worker that compiles the text of a key, and runs nothing of it. Raises: MachineError."""
         return self._start(replace(self._launch(for_build=True), builds_texts=True), key)
 
+    def end_ahead(self) -> None:
+        """End the workers that nobody took, with what they hold of the GPU's memory."""
+        while self.ahead:
+            self.ahead.pop().close()
+
     def close(self) -> None:
-        """End the fork servers."""
+        """End the workers that nobody took, and the fork servers."""
+        self.end_ahead()
         self.servers.close()
 
     def __enter__(self) -> Workers:

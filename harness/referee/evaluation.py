@@ -48,10 +48,12 @@ def evaluate(
     environment: Environment,
     built: BuildOutcome,
     notify: Notify = lambda what: None,
+    is_last: bool = True,
 ) -> Evaluation:
     """Judge and time one solution. Raises nothing on the solution's account, the problem's or ours.
 
-    A failed build is recorded without a worker: `workers` may be None then.
+    A failed build is recorded without a worker: `workers` may be None then. Unless it `is_last`, the next one's workers
+    are started meanwhile on a GPU, before anything of this solution's is timed.
 
     Raises: Interrupted where the run was told to stop; TextsNotBuilt where the solution came to extensions that are to
     be built first; Outage where the machine may be at fault, and this was the first try.
@@ -64,7 +66,7 @@ def evaluate(
         if built.failed:
             raise built.failed
         assert workers is not None
-        _Judging(job, workers, environment, built, found, notify).in_either_mode()
+        _Judging(job, workers, environment, built, found, notify, is_last).in_either_mode()
     except (Interrupted, TextsNotBuilt):
         raise
     except Exception as error:
@@ -209,6 +211,7 @@ class _Judging:
     built: BuildOutcome
     found: Found
     notify: Notify
+    is_last: bool
 
     def in_either_mode(self) -> None:
         """Judge in eval(); where values are wrong, with the batch's statistics in normalisations, as in training mode,
@@ -257,13 +260,14 @@ class _Judging:
         """Load, check, time. All its workers have ended when it returns or raises."""
         timing, notify, found = self.job.config.timing, self.notify, self.found
         is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.job, self.workers)
-        if is_gpu:
-            require_memory(self.job.problem, self.job.cases)
+        has_room = is_gpu and require_memory(self.job.problem, self.job.cases)
         with ExitStack() as stack:
             started = [self._started(stack)]  # first: it is asked first
             references: dict[ReferenceArm, WorkerProcess] = {}
             if will_be_timed:  # all start up while the reference is made ready
                 references |= {arm: stack.enter_context(self.workers.start()) for arm in references_of(timing)}
+            if has_room and not self.is_last:
+                self.workers.start_ahead(1 + len(references))
 
             def load() -> WorkerProcess:
                 worker = started.pop() if started else self._started(stack)
@@ -277,6 +281,7 @@ class _Judging:
                 written = Written(self.built.builds, self.job.solution_ref.files)
                 driver = self.environment.driver if is_gpu else None
                 trial = kind(self.job, self.workers, load, found, notify, written, driver)
+                self.workers.await_ahead()  # what follows tells by times who is honest
             with found.stage("correctness"):
                 trial.check()
             if will_be_timed:

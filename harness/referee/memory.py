@@ -51,14 +51,16 @@ class Need:
         return shared + max(call, judging) + _PROCESSES * PROCESS_BYTES
 
 
-def require_memory(problem: Problem, cases: Sequence[str]) -> None:
-    """Require that the GPU has enough memory for each of the cases. Raises: SolutionFailed (unsupported)."""
+def require_memory(problem: Problem, cases: Sequence[str]) -> bool:
+    """Require that the GPU has enough memory for each of the cases; say whether it has for others beside. Raises:
+    SolutionFailed (unsupported)."""
     present = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-    for case in cases:
-        need = need_of(problem, case, present * _LARGE_SHARE)
+    needs = [need_of(problem, case, present * _LARGE_SHARE) for case in cases]
+    for case, need in zip(cases, needs, strict=True):
         needed = need.least_bytes(piece_bytes("cuda")) if need else 0
         if needed > present:
             raise too_little(case, f"needs {_gib(needed)}, and {_gib(present)} are there")
+    return not any(needs)
 
 
 def too_little(case: str, why: str) -> SolutionFailed:

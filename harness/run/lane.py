@@ -13,16 +13,17 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers
-from harness.errors import Interrupted, MachineError
+from harness.errors import HarnessError, Interrupted, MachineError
+from harness.model.config import Config, TimingConfig
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.referee.ceilings.ceilings import device_ceilings
@@ -33,6 +34,9 @@ from harness.run.gpu_lock import GpuLock
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.start import Surroundings
 from harness.sandbox.variables import own_python
+
+if TYPE_CHECKING:
+    from harness.devices import SmClock
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1
@@ -45,11 +49,13 @@ and workspaces."""
 
 @dataclass(frozen=True)
 class Assignment:
-    """One built solution to judge. `built` went well: what failed to build needs no device."""
+    """One built solution to judge. `built` went well: what failed to build needs no device. `is_last`: no other is
+    known to come."""
 
     job: Job
     built: BuildOutcome
     environment: Environment
+    is_last: bool = True
 
 
 class Stop(Protocol):
@@ -60,6 +66,9 @@ class Stop(Protocol):
 
 class Lane(Protocol):
     """A lane, called by one thread."""
+
+    def open(self, config: Config, environment: Environment) -> None:
+        """Do what the first evaluation would wait for, while its solution is built."""
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         """Evaluate an assignment. Raises: Interrupted, MachineError; TextsNotBuilt or Outage, when the device is free
@@ -80,10 +89,21 @@ class LocalLane:
     workers: Workers
     lock: GpuLock | None
 
+    def open(self, config: Config, environment: Environment) -> None:
+        """Measure what the GPU can do at best, if nobody has."""
+        if self.lock is not None:
+            with (
+                contextlib.suppress(HarnessError, Interrupted, RuntimeError),  # evaluate() meets it again
+                self._held(self.lock, config.timing, environment.driver, lambda what: None),
+            ):
+                pass
+
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(assignment, notify):
             free = self.workers.host.free_bytes()
-            evaluation = evaluate(assignment.job, self.workers, self._here(assignment), assignment.built, notify)
+            evaluation = evaluate(
+                assignment.job, self.workers, self._here(assignment), assignment.built, notify, assignment.is_last
+            )
             _empty_cache()
             remark = _memory_remark(free, self.workers.host.free_bytes())
             return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation
@@ -104,23 +124,28 @@ class LocalLane:
 
     @contextmanager
     def _device(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
-        """Hold the device, and make it ready while it is ours: what a killed run left locked is reset, and what the
-        config asks for is locked. In between, before anything of the solution's is there, the device shows what it can
-        do at best. Raises: MachineError, UsageError."""
-        if self.lock is None:
+        """Hold the device, with its clock locked where the config asks for that. Raises: MachineError, UsageError."""
+        config = assignment.job.config.timing
+        with ExitStack() as stack:
+            if self.lock is not None:
+                clock = stack.enter_context(self._held(self.lock, config, assignment.environment.driver, notify))
+                if config.sm_mhz_asked is not None:
+                    stack.enter_context(clock.locked(config.sm_mhz_asked))
             yield
-            return
+
+    @contextmanager
+    def _held(self, lock: GpuLock, config: TimingConfig, driver: str | None, notify: Notify) -> Iterator[SmClock]:
+        """Hold the GPU. What a killed run left locked is reset, and before anything of a solution's is there, it shows
+        what it can do at best. Raises: MachineError."""
         from harness.devices import SmClock
 
-        config, driver = assignment.job.config.timing, assignment.environment.driver
-        with self.lock.held(self.workers.stop, notify):
+        with lock.held(self.workers.stop, notify):
             try:
-                clock = SmClock(self.lock.key, self.workers.cache)
+                clock = SmClock(lock.key, self.workers.cache)
                 clock.restore(notify)
                 if config.enabled and driver is not None:
                     device_ceilings(self.workers.cache, driver)
-                with contextlib.nullcontext() if config.sm_mhz_asked is None else clock.locked(config.sm_mhz_asked):
-                    yield
+                yield clock
             finally:
                 _empty_cache()
 
@@ -149,6 +174,11 @@ class ProcessLane:
         self._owes_word = False
         """True where it has yet to say how its device is."""
         self._pipe: Connection | None = None
+
+    def open(self, config: Config, environment: Environment) -> None:
+        """Start the process: it imports torch meanwhile."""
+        if self._pipe is None:
+            self._start()
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         """Return what became of it, also where the lane's process itself ended for the second time: that is a

@@ -205,7 +205,7 @@ class Evaluating:
         assert isinstance(built, Built)
         name, chosen = list(self.lanes.by_name.items())[lane]
         where = f" on {name}" if len(self.lanes.by_name) > 1 else ""
-        assignment = Assignment(job, built.outcome, self.lanes.environment)
+        assignment = Assignment(job, built.outcome, self.lanes.environment, is_last=self._left < 2)
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(job, what + where))
         except TextsNotBuilt as error:
@@ -252,6 +252,7 @@ class Evaluating:
         if self.lanes.builders.host.name == "sim":
             with contextlib.suppress(ImportError):
                 importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
+        list(self.lanes.by_name.values())[lane].open(self._config, self.lanes.environment)
 
     def _simulated(self, job: Job, outcome: BuildOutcome) -> Simulated | None:
         """Have the simulator judge it, but for one that is alone: no other wants the device."""

@@ -187,6 +187,10 @@ class WorkerProcess:
             raise MachineError(f"a worker didn't start: {last_line}") from error
         self._is_ready = True
 
+    def is_unused(self, launch: Launch) -> bool:
+        """Say whether it was started like this, lives, and has run nothing yet."""
+        return self._launch == launch and not self._answers and self._started.process.poll() is None
+
     @property
     def confinement(self) -> Level | None:
         """The level of its confinement; None until it has answered."""
@@ -222,6 +226,7 @@ class WorkerProcess:
         Raises: MachineError as ask().
         """
         self.await_start()
+        self._oom_kills = oom_kills()
         place = files_folder(self.folder) / folder
         for name, content in files.items():
             write_file(place / name, content)

@@ -59,6 +59,9 @@ class Machine:
         outcome, words = ("refused", "cuda.cu(9): error: bad") if "refused" in name else ("accepted", "")
         return {KEY: Opinion(NvccCheck(outcome, nvcc.version, ("sm_90",), 9.5, False, words))}  # type: ignore[arg-type]
 
+    def open(self, config: Any, environment: Any) -> None:
+        pass
+
     def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
         name = assignment.job.solution.name
         self.order.append(f"judge {name}")

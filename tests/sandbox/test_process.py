@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from harness.errors import MachineError
 from harness.model.verdict import Verdict
 from harness.run.cache import cache_folder
 from harness.sandbox import process
+from harness.sandbox.family import has_ended
 from harness.sandbox.outcome import SolutionFailed, WorkerKilled
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import Describe, Load
@@ -160,6 +162,28 @@ def test_a_worker_that_ends_before_it_was_given_anything_is_the_machines_fault(w
         worker.kill()
         with pytest.raises(MachineError, match="SIGKILL"):
             worker.try_trace(60)
+
+
+def test_workers_started_ahead_are_taken_once_each_if_they_live(workers: Workers, tmp_path: Path) -> None:
+    workers.start_ahead(2)
+    workers.await_ahead()
+    gone, other = workers.ahead
+    os.killpg(gone.pid, signal.SIGKILL)
+    while not has_ended(gone.pid):
+        time.sleep(0.01)
+    with workers.start() as second, workers.start() as third:
+        assert second is other
+        load(second, tmp_path, "class ModelNew: pass\n")
+        assert third not in (gone, other) and not workers.ahead
+
+
+def test_a_worker_started_ahead_ends_with_its_run(workers: Workers) -> None:
+    workers.start_ahead(1)
+    (unused,) = workers.ahead
+    assert workers.start(for_build=True).close() is None
+    assert workers.ahead == [unused]
+    workers.close()
+    assert has_ended(unused.pid)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
