@@ -6,6 +6,8 @@ The copies are exactly those files that were hashed, but for what is kept back.
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -39,43 +41,59 @@ class Workers:
     surroundings: Surroundings = field(default_factory=Surroundings)
     facts: dict[str, str] = field(default_factory=dict, compare=False)
     """Facts that are asked of the machine once in a run, by name."""
-    ahead: list[WorkerProcess] = field(default_factory=list, compare=False)
-    """Workers for the next solution, started already."""
+    idle: list[WorkerProcess] = field(default_factory=list, compare=False)
+    """Workers for the next solution: some that have run nothing yet, and some with a module of the reference's."""
 
     def start(self, for_build: bool = False) -> WorkerProcess:
         """Start a worker that has run nothing yet, or take one that was started ahead. Raises: MachineError."""
         launch = self._launch(for_build)
-        while self.ahead and not for_build:
-            worker = self.ahead.pop(0)
-            if worker.is_unused(launch):
-                return worker
-            worker.close()
-        return self._start(launch)
+        return (None if for_build else self._idle_worker(launch, None)) or self._start(launch)
+
+    @contextmanager
+    def lend(self, wanted: tuple[object, ...]) -> Iterator[WorkerProcess]:
+        """Lend a worker that has made the module of what is `wanted`, if there is one, else start one. It ends with the
+        block, unless it has a module then, or has run nothing: a process takes half a second to start, and
+        torch.compile() ten seconds.
+
+        Raises: MachineError.
+        """
+        worker = self._idle_worker(self._launch(for_build=False), wanted) or self.start()
+        try:
+            yield worker
+        finally:
+            if worker.made is None and not worker.is_unused:
+                worker.close()
+            else:
+                if worker.made is not None:
+                    worker.pause()
+                self.idle.append(worker)
 
     def start_ahead(self, count: int) -> None:
-        """Start so many workers for the next solution: what a process needs until it can be asked takes half a second
-        on a GPU. Raises: MachineError."""
-        while len(self.ahead) < count:
-            self.ahead.append(self._start(self._launch(for_build=False)))
+        """Start so many workers for the next solution. Raises: MachineError."""
+        for _ in range(count - sum(one.made is None for one in self.idle)):
+            self.idle.append(self._start(self._launch(for_build=False)))
 
-    def await_ahead(self) -> None:
+    def await_idle(self) -> None:
         """Wait until these can be asked; from then on they stand idle, and disturb nobody who is timed. Raises:
         MachineError, Interrupted."""
-        for worker in self.ahead:
+        for worker in self.idle:
             worker.await_start()
+
+    def end_others(self, wanted: Collection[tuple[object, ...]]) -> None:
+        """End the idle workers that have made other modules than these."""
+        self._end([one for one in self.idle if one.made is not None and one.made.of not in wanted])
+
+    def end_idle(self) -> None:
+        """End the idle workers, with what they hold of the GPU's memory."""
+        self._end(list(self.idle))
 
     def start_builder(self, key: str) -> WorkerProcess:
         """Start a worker that compiles the text of a key, and runs nothing of it. Raises: MachineError."""
         return self._start(replace(self._launch(for_build=True), builds_texts=True), key)
 
-    def end_ahead(self) -> None:
-        """End the workers that nobody took, with what they hold of the GPU's memory."""
-        while self.ahead:
-            self.ahead.pop().close()
-
     def close(self) -> None:
-        """End the workers that nobody took, and the fork servers."""
-        self.end_ahead()
+        """End the idle workers and the fork servers."""
+        self.end_idle()
         self.servers.close()
 
     def __enter__(self) -> Workers:
@@ -83,6 +101,22 @@ class Workers:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+    def _idle_worker(self, launch: Launch, wanted: tuple[object, ...] | None) -> WorkerProcess | None:
+        """Take an idle worker that has made what is wanted, or nothing."""
+        for worker in [one for one in self.idle if (one.made.of if one.made else None) == wanted]:
+            self.idle.remove(worker)
+            if worker.is_like(launch):
+                return worker
+            worker.close()
+        return None
+
+    def _end(self, ending: list[WorkerProcess]) -> None:
+        for worker in ending:
+            self.idle.remove(worker)
+            worker.kill()
+        for worker in ending:
+            worker.close()
 
     def _start(self, launch: Launch, key: str | None = None) -> WorkerProcess:
         account = AccountOfFindings() if launch.kind.backend == "sim" else None

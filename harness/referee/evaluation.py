@@ -32,7 +32,7 @@ from harness.referee.memory import require_memory
 from harness.referee.outage import Outage, settled, suspected
 from harness.referee.shortage import is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
-from harness.referee.timing.references import references_of
+from harness.referee.timing.references import made_of, references_of
 from harness.referee.trial import Trial, is_timed
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
@@ -257,15 +257,19 @@ class _Judging:
             raise judged from error
 
     def once(self) -> None:
-        """Load, check, time. All its workers have ended when it returns or raises."""
+        """Load, check, time. All workers that the solution could reach have ended when it returns or raises."""
         timing, notify, found = self.job.config.timing, self.notify, self.found
         is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.job, self.workers)
         has_room = is_gpu and require_memory(self.job.problem, self.job.cases)
         with ExitStack() as stack:
+            if self.is_last or not has_room:
+                stack.callback(self.workers.end_idle)
             started = [self._started(stack)]  # first: it is asked first
             references: dict[ReferenceArm, WorkerProcess] = {}
             if will_be_timed:  # all start up while the reference is made ready
-                references |= {arm: stack.enter_context(self.workers.start()) for arm in references_of(timing)}
+                wanted = {arm: made_of(arm, timing, self.job.problem, self.job.seed) for arm in references_of(timing)}
+                self.workers.end_others(wanted.values())
+                references |= {arm: stack.enter_context(self.workers.lend(wanted[arm])) for arm in wanted}
             if has_room and not self.is_last:
                 self.workers.start_ahead(1 + len(references))
 
@@ -281,7 +285,7 @@ class _Judging:
                 written = Written(self.built.builds, self.job.solution_ref.files)
                 driver = self.environment.driver if is_gpu else None
                 trial = kind(self.job, self.workers, load, found, notify, written, driver)
-                self.workers.await_ahead()  # what follows tells by times who is honest
+                self.workers.await_idle()  # what follows tells by times who is honest
             with found.stage("correctness"):
                 trial.check()
             if will_be_timed:
@@ -324,7 +328,7 @@ def _note_end(worker: WorkerProcess, found: Found) -> None:
 
 def _kill_all(worker: WorkerProcess, references: Mapping[ReferenceArm, WorkerProcess]) -> None:
     """Together: the driver takes half a second to clean up after each, and whoever closes them waits for that."""
-    for one in (worker, *references.values()):
+    for one in (worker, *(each for each in references.values() if each.made is None and not each.is_unused)):
         one.kill()
 
 

@@ -59,7 +59,7 @@ def judge_shortage(error: Exception, job: Job, case: str, is_timed: bool, worker
     Raises: Interrupted.
     """
     let_go(error)
-    workers.end_ahead()
+    workers.end_idle()
     repeat = functools.partial(_repeat, job, case, is_timed, workers)
     if not any(_works(repeat, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
         present = torch.cuda.mem_get_info()[0] / 2**30

@@ -33,7 +33,7 @@ from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.timing.arms import Instruments
 from harness.referee.timing.launch_hold import LaunchHold
-from harness.referee.timing.references import references_of
+from harness.referee.timing.references import made_of, references_of
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.settling import Settling, still_fill_ns
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome
@@ -177,9 +177,9 @@ class Trial:
                 self._keep(timed.check(self._notify))
             with self._found.stage("timing"):
                 self._notify("timing")
-                arms = references_of(config.timing)
-                late = {arm: stack.enter_context(self._workers.start()) for arm in arms if arm not in references}
-                references |= late
+                late = [arm for arm in references_of(config.timing) if arm not in references]
+                wanted = {arm: made_of(arm, config.timing, self._job.problem, self._job.seed) for arm in late}
+                references |= {arm: stack.enter_context(self._workers.lend(wanted[arm])) for arm in late}
                 outcome = timed.measure(references, config, self._notify, floors)
                 self._found.checks += outcome.checks
                 self._found.remarks += (*outcome.remarks, *telemetry.remarks)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol
@@ -73,6 +73,16 @@ class SolutionRaised(Exception):
         self.raised = raised
 
 
+@dataclass(frozen=True)
+class Made:
+    """A module of the reference's, made and tried in a worker: what it follows from, the wrong kernel for which its
+    parameters are varied (None: they aren't), and what compiling took (None: nothing was)."""
+
+    of: tuple[object, ...]
+    varied_for: str | None
+    compile_s: float | None
+
+
 class Attendant(Protocol):
     """The device's and the builder's part in one worker's work."""
 
@@ -124,6 +134,8 @@ class WorkerProcess:
         self.compilers: str | None = None
         """The compilers, as in Load; where they are set the worker may report texts of extensions for others to
         build."""
+        self.made: Made | None = None
+        """The module that it has ready for whoever asks next; None where it has none, or nobody should rely on it."""
         self.can_trace: bool | None = None
         """True where its turns could be traced before it ran any code of a solution; None where nobody has asked."""
         self.protections: tuple[str, ...] = ()
@@ -187,9 +199,14 @@ class WorkerProcess:
             raise MachineError(f"a worker didn't start: {last_line}") from error
         self._is_ready = True
 
-    def is_unused(self, launch: Launch) -> bool:
-        """Say whether it was started like this, lives, and has run nothing yet."""
-        return self._launch == launch and not self._answers and self._started.process.poll() is None
+    @property
+    def is_unused(self) -> bool:
+        """Say whether it has run nothing yet."""
+        return not (self._answers or self.holds_solution)
+
+    def is_like(self, launch: Launch) -> bool:
+        """Say whether it was started like this, and lives."""
+        return self._launch == launch and self._started.process.poll() is None
 
     @property
     def confinement(self) -> Level | None:
@@ -291,6 +308,7 @@ class WorkerProcess:
 
     def close(self) -> None:
         """End the whole process group, at once, and wait for it; what it has built is kept."""
+        self.made = None
         try:
             self._started.end()
             self._attendant.collect(self)

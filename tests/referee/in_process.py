@@ -19,7 +19,7 @@ from harness.referee.correctness import CaseOutcome, Watch, check_case
 from harness.referee.job import Job, make_job
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
-from harness.sandbox.process import SolutionRaised
+from harness.sandbox.process import Made, SolutionRaised
 from harness.sandbox.wire.device import BufferHandle, Conditions, Finding, KernelRun
 from harness.sandbox.wire.messages import (
     Attach,
@@ -117,6 +117,7 @@ class InProcessWorker:
         self._arm = Arm(InProcessDevice(times, tail_ns), extensions)
         self._arm._class = model
         self.backend = "sim"
+        self.made: Made | None = None
         self.turns: list[TakeTurn] = []
         self.times_given_back = 0
         self.is_paused = self.is_closed = False

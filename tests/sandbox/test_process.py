@@ -20,7 +20,7 @@ from harness.run.cache import cache_folder
 from harness.sandbox import process
 from harness.sandbox.family import has_ended
 from harness.sandbox.outcome import SolutionFailed, WorkerKilled
-from harness.sandbox.process import WorkerProcess
+from harness.sandbox.process import Made, WorkerProcess
 from harness.sandbox.wire.messages import Describe, Load
 
 pytestmark = pytest.mark.sim
@@ -166,22 +166,41 @@ def test_a_worker_that_ends_before_it_was_given_anything_is_the_machines_fault(w
 
 def test_workers_started_ahead_are_taken_once_each_if_they_live(workers: Workers, tmp_path: Path) -> None:
     workers.start_ahead(2)
-    workers.await_ahead()
-    gone, other = workers.ahead
+    workers.await_idle()
+    gone, other = workers.idle
     os.killpg(gone.pid, signal.SIGKILL)
     while not has_ended(gone.pid):
         time.sleep(0.01)
     with workers.start() as second, workers.start() as third:
         assert second is other
         load(second, tmp_path, "class ModelNew: pass\n")
-        assert third not in (gone, other) and not workers.ahead
+        assert third not in (gone, other)
+        assert not workers.idle
+
+
+def test_a_worker_that_was_lent_stays_with_what_it_has_made_or_unused(workers: Workers, tmp_path: Path) -> None:
+    with workers.lend(("a",)) as used, workers.lend(("b",)) as unused:
+        load(used, tmp_path, "class ModelNew: pass\n")
+        used.made = Made(("a",), None, 8.0)
+    assert set(workers.idle) == {used, unused}
+    with workers.lend(("c",)) as other:
+        assert other is unused
+        load(other, tmp_path, "class ModelNew: pass\n")
+    assert has_ended(other.pid)
+    with workers.lend(("a",)) as again:
+        assert again is used
+        again.ask(Describe(), 10)
+        again.made = Made(("b",), None, None)
+    workers.end_others([("a",)])
+    assert has_ended(used.pid)
+    assert not workers.idle
 
 
 def test_a_worker_started_ahead_ends_with_its_run(workers: Workers) -> None:
     workers.start_ahead(1)
-    (unused,) = workers.ahead
+    (unused,) = workers.idle
     assert workers.start(for_build=True).close() is None
-    assert workers.ahead == [unused]
+    assert workers.idle == [unused]
     workers.close()
     assert has_ended(unused.pid)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from harness.referee.answers.reference import InvalidProblem, OutputSpec
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting
-from harness.sandbox.outcome import from_exception
+from harness.sandbox.outcome import SolutionFailed, from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
 from harness.sandbox.wire.codec import NotPlain, decode_value, encode_value
 from harness.sandbox.wire.messages import (
@@ -101,6 +101,7 @@ class Buffers:
 
     def forget(self, worker: WorkerProcess) -> None:
         """Forget a worker that has been ended, or is of no use any more."""
+        worker.made = None
         self._attached = [one for one in self._attached if one[0] is not worker]
 
     @property
@@ -199,12 +200,16 @@ class Buffers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
-        """Thaw the workers, take the buffers from them and free them. After a failure the workers end soon anyway."""
+        """Thaw the workers, take the buffers from them and free them. After a failure they end soon anyway, but for
+        those that have made what others may want."""
         try:
             self.freezer.thaw()
-            if error is None:
-                for worker, timeout_s in self._attached:
-                    _detach(worker, tuple(self._buffers), timeout_s)
+            for worker, timeout_s in self._attached:
+                made, worker.made = worker.made, None
+                if error is None or (made is not None and isinstance(error, SolutionFailed)):
+                    with nullcontext() if error is None else suppress(SolutionFailed):
+                        _detach(worker, tuple(self._buffers), timeout_s)
+                        worker.made = made
         finally:
             for buffer in self._buffers.values():
                 buffer.release()

@@ -17,8 +17,9 @@ from harness.referee.correctness import Notify
 from harness.referee.judgement import judge_form
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.process import WorkerProcess
+from harness.sandbox.process import Made, WorkerProcess
 from harness.sandbox.wire.messages import Compilation, Described, Optimization, TakeTurn
+from harness.workspace.problem import Problem
 
 _OPTIMIZATIONS = {
     "compile": Optimization(compile_mode="default"),
@@ -60,6 +61,12 @@ def optimization_of(baseline: Baseline) -> Optimization | None:
     slow code for the baseline of the next.
     """
     return _OPTIMIZATIONS.get(baseline)
+
+
+def made_of(arm: ReferenceArm, config: TimingConfig, problem: Problem, seed: int) -> tuple[object, ...]:
+    """All that a reference's module follows from, in the case that is timed under a run's seed."""
+    baseline = config.baselines[0] if arm == "control" else arm
+    return arm, baseline, problem.sha256, config.case, problem.batch_statistics, seed
 
 
 class BaselineFailed(Exception):
@@ -138,21 +145,33 @@ class References:
 
     def _make_ready(self, arm: ReferenceArm, setting: Setting, config: Config) -> None:
         """Load, construct, and take a turn that isn't timed: torch.compile() compiles at the first call, for as long as
-        a build may take. A second turn shows how long that was."""
+        a build may take. A second turn shows how long that was. Or have what an earlier evaluation made so."""
         baseline = config.timing.baselines[0] if arm == "control" else arm
-        worker = self._workers[arm]
+        worker, made = self._workers[arm], self._workers[arm].made
+        worker.made = None
         self._buffers.freezer.thaw_only(worker)
-        file = worker.bring_text("problem.py", setting.problem.source_for(setting.case))
-        load_arm(worker, file, "Model", config.limits, flags_of(baseline))
+        if made is None or made.varied_for != setting.varied_for:
+            file = worker.bring_text("problem.py", setting.problem.source_for(setting.case))
+            load_arm(worker, file, "Model", config.limits, flags_of(baseline))
+            made = None
         self._buffers.attach(worker, config.limits.load_s)
         optimization = optimization_of(baseline)
-        construct_arm(worker, self._buffers, setting, config.limits, optimization)
+        if made is None:
+            construct_arm(worker, self._buffers, setting, config.limits, optimization)
         patient = dataclasses.replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
         first = self._untimed_turn(worker, patient)
         judge_form(first.answered.calls[0], setting.spec)
-        if optimization and optimization.compile_mode:
-            second = self._untimed_turn(worker, patient)
-            self._compile_s[arm] = max(0, first.wall_ns - second.wall_ns) / 1e9
+        if made is None:
+            compile_s = None
+            if optimization and optimization.compile_mode:
+                second = self._untimed_turn(worker, patient)
+                compile_s = max(0, first.wall_ns - second.wall_ns) / 1e9
+            of = made_of(arm, config.timing, setting.problem, setting.master_seed)
+            made = Made(of, setting.varied_for, compile_s)
+        if made.compile_s is not None:
+            self._compile_s[arm] = made.compile_s
+        if config.timing.processes == 1 and "graph" not in config.timing.metrics:  # a graph may harm its worker
+            worker.made = made
         self._buffers.freezer.add(worker)
 
     def _untimed_turn(self, worker: WorkerProcess, limits: LimitsConfig) -> Taken:

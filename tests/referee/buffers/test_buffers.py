@@ -17,7 +17,8 @@ from harness.referee.answers.reference import InvalidProblem, OutputSpec
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.turns import take_turn
 from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.wire.messages import Argument, TakeTurn, TensorRef, TurnTaken
+from harness.sandbox.process import Made
+from harness.sandbox.wire.messages import Argument, Detach, Done, TakeTurn, TensorRef, TurnTaken
 
 
 @pytest.fixture
@@ -95,3 +96,36 @@ def test_buffer_is_seen_through_its_reference(buffers: Buffers) -> None:
     output.fill_(5.0)
     ref = TensorRef(buffers._slots[0].outputs[0].buffer, "float32", (3,), (1,), offset=4)
     assert buffers._view(ref).tolist() == [5.0, 5.0, 5.0]
+
+
+class Detaching:
+    """A worker that answers, or doesn't, and remembers what it was asked."""
+
+    def __init__(self, made: Made | None, answers: bool = True) -> None:
+        self.made = made
+        self.asked: list[object] = []
+        self._answers = answers
+
+    def ask(self, request: object, timeout_s: float, descriptors: object = ()) -> Done:
+        self.asked.append(type(request).__name__)
+        if not self._answers and isinstance(request, Detach):
+            raise SolutionFailed(Verdict.TIMEOUT, "no answer")
+        return Done()
+
+
+@pytest.mark.parametrize("error", [SolutionFailed(Verdict.WRONG_VALUES, "wrong"), RuntimeError("ours")])
+def test_after_a_failure_of_the_solution_those_let_go_of_buffers_who_have_made_what_others_want(
+    error: Exception,
+) -> None:
+    buffers = Buffers(SimHost(Toolkit(Path("never-built"))), OutputSpec("tensor", (torch.float32,), ((2, 2),)))
+    made = Made(("eager",), None, None)
+    staying, dumb, solution = Detaching(made), Detaching(made, answers=False), Detaching(None)
+    with pytest.raises(type(error)), buffers:
+        for worker in (staying, dumb, solution):
+            buffers.attach(worker, 1)  # type: ignore[arg-type]
+        raise error
+    is_solutions = isinstance(error, SolutionFailed)
+    assert staying.made == (made if is_solutions else None)
+    assert dumb.made is None
+    assert ("Detach" in staying.asked) == is_solutions
+    assert "Detach" not in solution.asked

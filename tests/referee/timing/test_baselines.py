@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,8 +18,9 @@ from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.turns import flag_remarks
 from harness.referee.timing import references as references_module
-from harness.referee.timing.references import References, flags_of, optimization_of
+from harness.referee.timing.references import References, flags_of, made_of, optimization_of
 from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import Made
 from harness.sandbox.wire.messages import Compilation, Described, FlagChange, Optimization
 from harness.worker.optimization import in_channels_last, optimize
 from tests.wording import tells
@@ -109,6 +111,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.is_closed = False
+        self.made: Made | None = None
 
     def close(self) -> None:
         self.is_closed = True
@@ -168,18 +171,23 @@ class Clock:
                 raise found
             return found
 
+        self.steps: list[str] = []
         for name in ("load_arm", "construct_arm", "judge_form"):
-            monkeypatch.setattr(references_module, name, lambda *rest: None)
+            monkeypatch.setattr(references_module, name, lambda *rest, name=name: self.steps.append(name))
         monkeypatch.setattr(references_module, "take_turn", turn)
         monkeypatch.setattr(references_module, "describe_arm", describe)
-        workers: Any = {name: SilentWorker() for name in walls}
-        names.update({worker: name for name, worker in workers.items()})
+        self.workers: Any = {name: SilentWorker() for name in walls}
+        names.update({worker: name for name, worker in self.workers.items()})
         buffers: Any = SimpleNamespace(attach=lambda worker, timeout_s: None, calls=lambda slots: (), freezer=Freezer())
-        setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full", spec=None)
-        config = Config(timing=TimingConfig(baselines=tuple(walls)))  # type: ignore[arg-type]
-        self.references = References(buffers, workers)
-        self.references.make_ready(setting, config.timing.baselines, config, lambda what: None)
-        self.compiled = self.references.look_back(config.limits)
+        problem = SimpleNamespace(source_for=lambda case: "x = 1", sha256="1", batch_statistics=False)
+        self.setting: Any = SimpleNamespace(problem=problem, case="full", spec=None, master_seed=1, varied_for=None)
+        self.config = Config(timing=TimingConfig(baselines=tuple(walls)))  # type: ignore[arg-type]
+        self.references = References(buffers, self.workers)
+        self.compiled = self.make_ready(self.references)
+
+    def make_ready(self, references: References) -> Any:
+        references.make_ready(self.setting, self.config.timing.baselines, self.config, lambda what: None)
+        return references.look_back(self.config.limits)
 
 
 class SilentWorker(Worker):
@@ -208,6 +216,49 @@ def test_compiling_took_what_the_first_call_takes_longer_than_the_second(monkeyp
         CompiledBaseline("compile-max-autotune", 0.0, None, None, None),
     )
     assert clock.references.remarks == []
+
+
+def test_what_an_earlier_evaluation_made_is_taken_and_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    walls = {"eager": [SECOND] * 3, "compile": [9 * SECOND, *[SECOND] * 4]}
+    clock = Clock(monkeypatch, walls, {"eager": UNCHANGED, "compile": UNCHANGED})
+    made = {name: worker.made for name, worker in clock.workers.items()}
+    assert [one.of[:2] for one in made.values()] == [("eager", "eager"), ("compile", "compile")]
+    clock.steps.clear()
+    clock.turns.clear()
+    assert clock.make_ready(References(clock.references._buffers, clock.workers)) == clock.compiled
+    assert clock.steps == ["judge_form", "judge_form"]
+    assert clock.turns == ["eager", "compile"]
+    assert {name: worker.made for name, worker in clock.workers.items()} == made
+    clock.setting.varied_for = "zeros"
+    clock.make_ready(References(clock.references._buffers, clock.workers))
+    assert clock.steps.count("construct_arm") == 2
+    assert {worker.made.varied_for for worker in clock.workers.values()} == {"zeros"}
+
+
+@pytest.mark.parametrize("timing", [{"processes": 2}, {"metrics": ("graph",)}])
+def test_no_worker_stays_where_each_measurement_has_fresh_ones_or_a_graph_may_harm_it(
+    monkeypatch: pytest.MonkeyPatch, timing: dict[str, Any]
+) -> None:
+    clock = Clock(monkeypatch, {"eager": [SECOND] * 2}, {"eager": UNCHANGED})
+    clock.workers["eager"].made = None
+    clock.config = replace(clock.config, timing=replace(clock.config.timing, **timing))
+    clock.make_ready(References(clock.references._buffers, clock.workers))
+    assert clock.workers["eager"].made is None
+
+
+def test_only_what_follows_from_the_same_is_the_same_module() -> None:
+    problem: Any = SimpleNamespace(sha256="1", batch_statistics=False)
+    config = TimingConfig(baselines=("eager", "compile"))
+    others = [
+        made_of("compile", config, problem, 1),
+        made_of("control", config, problem, 1),
+        made_of("eager", config, problem, 2),
+        made_of("eager", replace(config, case="small"), problem, 1),
+        made_of("eager", config, SimpleNamespace(sha256="2", batch_statistics=False), 1),  # type: ignore[arg-type]
+        made_of("eager", config, SimpleNamespace(sha256="1", batch_statistics=True), 1),  # type: ignore[arg-type]
+    ]
+    assert made_of("eager", config, problem, 1) not in others
+    assert len(set(others)) == len(others)
 
 
 def test_a_baseline_that_does_not_tell_has_its_time_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
