@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from harness.builder import extension_cache
 from harness.devices import AccountOfFindings, FindingsWithheld
@@ -41,6 +42,8 @@ class Workers:
     surroundings: Surroundings = field(default_factory=Surroundings)
     facts: dict[str, str] = field(default_factory=dict, compare=False)
     """Facts that are asked of the machine once in a run, by name."""
+    lessons: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False)
+    """What the problem at hand has taught, by its cases (referee.setting)."""
     idle: list[WorkerProcess] = field(default_factory=list, compare=False)
     """Workers for the next solution: some that have run nothing yet, and some with a module of the reference's."""
 

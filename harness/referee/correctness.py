@@ -15,7 +15,7 @@ from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken, Weights
-from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.inputs.draws import Drawn, fair_variants
 from harness.referee.judgement import describe_finding, describe_mismatch
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
@@ -96,7 +96,7 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
         found.judge(case, [Drawn(next_seed()) for _ in range(calls)], is_traced=index == traced)
         if found.failed:
             return found.outcome(case)
-    variants = draw_variants(case.setting, iter(next_seed, None), case.rng)
+    variants = fair_variants(case.setting, iter(next_seed, None), case.rng)
     found.remarks += variants.remarks
     far = [one for one in variants.drawn if not one.decides]
     near = [one for one in variants.drawn if one.decides]

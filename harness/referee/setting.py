@@ -11,7 +11,7 @@ import hashlib
 import math
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,14 +45,25 @@ def derive(master: int, *purpose: object) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 
 
+@dataclass
+class Lessons:
+    """What runs of the reference alone have taught of a case under a seed: it holds for every solution."""
+
+    varied_for: str | None = None
+    """The wrong kernel that would pass with parameters as the problem makes them, so that they are varied."""
+    evidence: tuple[ErrorEvidence, ...] | None = None
+    """The evidence for the tolerances; None where nobody has asked yet."""
+    variants: dict[int, Any] = field(default_factory=dict)
+    """The variants that the reference bears, by a setting's `repeat` (inputs.draws)."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """A case made ready for judging.
 
     `meta_inputs` is None on a GPU, and where get_inputs() needs real memory. `call_bytes` is the most that an eager
     call allocates on a GPU, outputs included; 0 without a GPU. `repeat` counts earlier measurements: each has fresh
-    workers, other inputs and the same weights. `varied_for` names the wrong kernel that would pass with parameters as
-    the problem makes them, so that they are varied; None where they aren't.
+    workers, other inputs and the same weights.
     """
 
     problem: Problem
@@ -65,14 +76,24 @@ class Setting:
     meta_inputs: list[Any] | None
     repeat: int = 0
     call_bytes: int = 0
-    varied_for: str | None = None
+    lessons: Lessons = field(default_factory=Lessons)
 
-    @cached_property
+    @property
+    def varied_for(self) -> str | None:
+        """The wrong kernel for which parameters are varied, by name; None where they aren't."""
+        return self.lessons.varied_for
+
+    @property
     def evidence(self) -> tuple[ErrorEvidence, ...]:
         """The evidence from which the tolerance of each output is derived; empty where problem.yaml names a tolerance.
 
         Raises: InvalidProblem where nothing can be derived.
         """
+        if self.lessons.evidence is None:
+            self.lessons.evidence = self._gathered()
+        return self.lessons.evidence
+
+    def _gathered(self) -> tuple[ErrorEvidence, ...]:
         if self.problem.tolerance is not None:
             return ()
         seed = derive(self.master_seed, self.problem.name, self.case, "tolerance")
@@ -193,12 +214,14 @@ class Setting:
 
 
 def prepare_setting(
-    problem: Problem, case: str, master_seed: int, device: str, repeat: int = 0, varied_for: str | None = None
+    problem: Problem, case: str, master_seed: int, device: str, repeat: int = 0, lessons: Lessons | None = None
 ) -> Setting:
-    """Run the reference of a case once and gather what judging needs. Raises: InvalidProblem."""
+    """Run the reference of a case once and gather what judging needs. `lessons`: an earlier setting's of the same.
+    Raises: InvalidProblem."""
+    lessons = lessons or Lessons()
     reference = Reference(problem, case, device)
     seed = derive(master_seed, problem.name, case, "construct")
-    model = reference.construct(seed, varies=varied_for is not None)
+    model = reference.construct(seed, varies=lessons.varied_for is not None)
     meta_inputs = None
     if not reference.on_gpu:
         with contextlib.suppress(InvalidProblem):
@@ -209,9 +232,7 @@ def prepare_setting(
     call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     is_claimed = problem.independent_batch and not problem.backward  # parameters' gradients are sums over all rows
     oracle = Oracle(reference, model, is_claimed, device)
-    return Setting(
-        problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes, varied_for
-    )
+    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes, lessons)
 
 
 def _allocated_anew(reference: Reference) -> int:

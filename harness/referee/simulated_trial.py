@@ -135,7 +135,6 @@ class SimulatedTrial(Trial):
         if problem is None:
             return False
         self._job = replace(self._job, problem=problem)
-        self._varied_for.pop(SHRUNK, None)
         self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
         self._found.remarks.append(describe_shrunk(problem))
         return True

@@ -70,8 +70,6 @@ class Trial:
         self._found = found
         self._notify = notify
         self._changed_at_load: Sequence[FlagChange] = ()
-        self._varied_for: dict[str, str | None] = {}
-        """Setting.varied_for of each case, once it is known whether the case can tell right from wrong."""
         self._ready: dict[str, Setting] = {}
         self._own_work: list[TracedCase] = []
         """Cases whose values were compared and whose trace accuses nobody."""
@@ -257,29 +255,27 @@ class Trial:
         self._found.case = case
         if ready := self._ready.pop(case, None):
             return ready
-        job = self._job
-        setting = prepare_setting(
-            *(job.problem, case, job.seed, self._workers.host.torch_device, repeat), self._varied_for.get(case)
-        )
+        job, lessons = self._job, self._workers.lessons
+        problem, source = job.problem, job.problem.source_for(case)
+        key = (problem.sha256, source, problem.batch_statistics, case, job.seed)
+        known = lessons.get(key)
+        setting = prepare_setting(problem, case, job.seed, self._workers.host.torch_device, repeat, known)
         if must_be_sampled(setting, self._workers.host):
             self._sampled.add(case)
         is_sampled = case in self._sampled
-        if not is_sampled and case not in self._varied_for:
-            setting = self._telling(setting)
+        if not is_sampled and known is None:
+            setting.derived()  # finds out which rows are independent
+            setting = telling(setting)
+            if any(other[0] != problem.sha256 for other in lessons):
+                lessons.clear()
+            lessons[key] = setting.lessons
+        if setting.varied_for:
+            self._found.remarks.append(describe_varied(setting))
         if case == job.config.timing.case:
             self._found.work = work_of(setting)
         if not is_sampled:  # now: later the buffers take the memory
             self._found.tolerances[case] = setting.derived()
         return setting
-
-    def _telling(self, setting: Setting) -> Setting:
-        """Return a setting that tells wrong answers. Raises: InvalidProblem."""
-        setting.derived()  # finds out which rows are independent
-        found = telling(setting)
-        self._varied_for[setting.case] = found.varied_for
-        if found.varied_for:
-            self._found.remarks.append(describe_varied(found))
-        return found
 
     def _auditor(self, setting: Setting) -> Auditor:
         driver = self._driver if self._is_timed else None

@@ -97,7 +97,7 @@ class Cascade:
             if self._workers is None and not self._is_missing:
                 try:
                     host = open_host("sim", self._gpu.cache, self._say, sanitize=True)
-                    self._workers = replace(self._gpu, host=host, facts={}, idle=[])
+                    self._workers = replace(self._gpu, host=host, facts={}, lessons={}, idle=[])
                 except MachineError as error:
                     self._is_missing = True
                     self._say(f"nothing is judged on the CPU before the GPU: {error}")

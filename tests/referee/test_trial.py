@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -89,13 +89,16 @@ def auditor(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedAuditor]:
     return Auditor
 
 
+def workers_of(tmp_path: Path, start: Callable[[], InProcessWorker]) -> Any:
+    host = in_process_host()
+    return SimpleNamespace(host=host, cache=tmp_path, lessons={}, start=start, lend=lambda of: start())
+
+
 def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[str, ...]) -> tuple[Trial, Found, Any]:
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
     (tmp_path / "pool" / "problem.yaml").write_text(CASES)
-    workers: Any = SimpleNamespace(
-        host=in_process_host(), cache=tmp_path, settle=lambda: None, start=lambda: InProcessWorker(times=(2_000,))
-    )
+    workers: Any = workers_of(tmp_path, lambda: InProcessWorker(times=(2_000,)))
     worker: Any = InProcessWorker(model, times=(1_000,))
     found = Found()
     job = job_of(tmp_path / "pool", cases, config)
@@ -218,7 +221,9 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
         references.append(InProcessWorker(times=(2_000,)))
         return references[-1]
 
-    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, start=start)
+    workers: Any = SimpleNamespace(
+        host=in_process_host(), cache=tmp_path, lessons={}, start=start, lend=lambda of: start()
+    )
     found = Found()
     trial = Trial(
         job_of(tmp_path / "pool", ("full",), config),
@@ -254,9 +259,7 @@ def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) ->
         loaded.append(worker)
         return worker
 
-    workers: Any = SimpleNamespace(
-        host=in_process_host(), cache=tmp_path, start=lambda: InProcessWorker(times=(2_000,))
-    )
+    workers: Any = workers_of(tmp_path, lambda: InProcessWorker(times=(2_000,)))
     found = Found()
     job = job_of(tmp_path / "pool", ("full",), config)
     trial = Trial(job, workers, load, found, lambda what: None, Written(), None)
@@ -280,9 +283,7 @@ def test_the_reference_in_a_declared_precision_is_measured_where_it_is_another_t
     """A problem without products: tf32 changes nothing of it."""
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
-    workers: Any = SimpleNamespace(
-        host=in_process_host(), cache=tmp_path, start=lambda: InProcessWorker(times=(3_000,))
-    )
+    workers: Any = workers_of(tmp_path, lambda: InProcessWorker(times=(3_000,)))
     found = Found()
     job = job_of(tmp_path / "pool", ("full",), CONFIG, declared)
     load: Any = lambda: InProcessWorker(Honest, times=(1_000,))  # noqa: E731
@@ -370,7 +371,9 @@ def test_every_process_tells_of_flags_and_the_first_of_compiling(
         started.append(Telling(*account, times=(2_000,)))
         return started[-1]
 
-    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, start=start)
+    workers: Any = SimpleNamespace(
+        host=in_process_host(), cache=tmp_path, lessons={}, start=start, lend=lambda of: start()
+    )
     found = Found()
     job = job_of(tmp_path / "pool", ("full",), replace(CONFIG, timing=timing))
     loaded: Any = iter(solutions)
@@ -450,7 +453,7 @@ def tried_at_a_large_shape_alone(
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.yaml").write_text(yaml)
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("rows = 6", f"rows = {rows}"))
-    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path)
+    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, lessons={})
     load: Any = lambda: worker(model)  # noqa: E731
     found = Found()
     job = job_of(tmp_path / "pool", cases, CONFIG)

@@ -13,8 +13,11 @@ from torch import nn
 from torch.nn import functional
 
 from harness.model.verdict import Verdict
+from harness.referee import trial
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
+from harness.referee.inputs import draws
+from harness.referee.setting import Setting
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.in_process import InProcessWorker, in_process_host, job_of
@@ -87,10 +90,12 @@ class Zeros(Norm):
         return torch.zeros(len(x))
 
 
-def judged(tmp_path: Path, model: type[nn.Module]) -> tuple[Verdict, Found]:
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.py").write_text(NORM)
-    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path)
+def judged(
+    tmp_path: Path, model: type[nn.Module], lessons: dict[Any, Any] | None = None, source: str = NORM
+) -> tuple[Verdict, Found]:
+    (tmp_path / "pool").mkdir(exist_ok=True)
+    (tmp_path / "pool" / "problem.py").write_text(source)
+    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, lessons={} if lessons is None else lessons)
     load: Any = lambda: InProcessWorker(model)  # noqa: E731
     found = Found()
     job = job_of(tmp_path / "pool", ("full",), CONFIG)
@@ -124,3 +129,18 @@ def test_the_record_says_that_parameters_are_varied(tmp_path: Path, auditor: Seq
     assert [("varied" in remark, "mutant zeros" in remark) for remark in remarks if "audited" not in remark] == [
         (True, True)
     ]
+
+
+def test_what_a_case_has_taught_holds_for_the_next_solution_of_the_run(
+    tmp_path: Path, auditor: Sequence[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lessons: dict[Any, Any] = {("another problem",): None}
+    first = judged(tmp_path, Norm, lessons)
+    assert len(lessons) == 1
+    for where, name in ((trial, "telling"), (Setting, "_gathered"), (draws, "draw_variants")):
+        monkeypatch.setattr(where, name, lambda *rest, name=name: pytest.fail(f"{name} again"))
+    assert judged(tmp_path, Zeros, lessons)[0] is Verdict.WRONG_VALUES
+    again = judged(tmp_path, Norm, lessons)
+    assert (again[0], again[1].tolerances, again[1].remarks) == (first[0], first[1].tolerances, first[1].remarks)
+    with pytest.raises(pytest.fail.Exception, match="again"):
+        judged(tmp_path, Norm, lessons, NORM + "# another text\n")

@@ -52,6 +52,15 @@ def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
     return inputs if drawn.variant is None else drawn.variant.apply(inputs, drawn.seed)
 
 
+def fair_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
+    """Draw the problem's variants like draw_variants(), or take those that were drawn for an earlier solution."""
+    known = setting.lessons.variants
+    if setting.repeat not in known:
+        known[setting.repeat] = draw_variants(setting, seeds, rng)
+    found: FairVariants = known[setting.repeat]
+    return found
+
+
 def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
     """Draw the problem's variants: one or two strengths of each kind, and where rows are independent one variant of a
     single row."""

@@ -12,7 +12,7 @@ import torch
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
-from harness.referee.setting import Setting, prepare_setting
+from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.referee.tolerance import TOLD_BY, reaches
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
@@ -33,7 +33,7 @@ def telling(setting: Setting) -> Setting:
         with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
             device = "cuda" if setting.on_gpu else "cpu"
             facts = (setting.problem, setting.case, setting.master_seed, device, setting.repeat)
-            varied = prepare_setting(*facts, varied_for=passes.name)
+            varied = prepare_setting(*facts, Lessons(passes.name))
             if untold(varied) is None:
                 return varied
     raise InvalidProblem(

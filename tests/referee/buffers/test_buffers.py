@@ -120,9 +120,9 @@ def test_after_a_failure_of_the_solution_those_let_go_of_buffers_who_have_made_w
     buffers = Buffers(SimHost(Toolkit(Path("never-built"))), OutputSpec("tensor", (torch.float32,), ((2, 2),)))
     made = Made(("eager",), None, None)
     staying, dumb, solution = Detaching(made), Detaching(made, answers=False), Detaching(None)
+    for worker in (staying, dumb, solution):
+        buffers.attach(worker, 1)  # type: ignore[arg-type]
     with pytest.raises(type(error)), buffers:
-        for worker in (staying, dumb, solution):
-            buffers.attach(worker, 1)  # type: ignore[arg-type]
         raise error
     is_solutions = isinstance(error, SolutionFailed)
     assert staying.made == (made if is_solutions else None)
