@@ -43,7 +43,7 @@ class Workers:
     facts: dict[str, str] = field(default_factory=dict, compare=False)
     """Facts that are asked of the machine once in a run, by name."""
     lessons: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False)
-    """What the problem at hand has taught, by its cases (referee.setting)."""
+    """The lessons of the problem at hand, by its cases (referee.setting)."""
     idle: list[WorkerProcess] = field(default_factory=list, compare=False)
     """Workers for the next solution: some that have run nothing yet, and some with a module of the reference's."""
 
