@@ -262,7 +262,7 @@ def tickets(count: int) -> Iterator[Ticket]:
     for number in range(count):
         ref = replace(about, name=f"s{number:06}")
         job: Any = Job("scale", solution, solution, ("full",), config, 1, problem_ref, ref)  # type: ignore[arg-type]
-        yield Ticket(job, {"solution.py": b"class ModelNew: ...\n" * 50})
+        yield Ticket(job, "", {"solution.py": b"class ModelNew: ...\n" * 50})
 
 
 @dataclass

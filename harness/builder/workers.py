@@ -82,6 +82,11 @@ class Workers:
         for worker in self.idle:
             worker.await_start()
 
+    @property
+    def standing(self) -> list[tuple[object, ...]]:
+        """The modules that idle workers have made."""
+        return [one.made.of for one in self.idle if one.made is not None]
+
     def end_others(self, wanted: Collection[tuple[object, ...]]) -> None:
         """End the idle workers that have made other modules than these."""
         self._end([one for one in self.idle if one.made is not None and one.made.of not in wanted])

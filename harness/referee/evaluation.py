@@ -7,13 +7,13 @@ import secrets
 import time
 import traceback
 from collections.abc import Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers, bring
 from harness.devices import beyond_simulator
-from harness.errors import HarnessError, Interrupted
+from harness.errors import HarnessError, Interrupted, MachineError
 from harness.model.arms import ReferenceArm
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, SolutionRef, SpeedOfLight
@@ -53,7 +53,7 @@ def evaluate(
     """Judge and time one solution. Raises nothing on the solution's account, the problem's or ours.
 
     A failed build is recorded without a worker: `workers` may be None then. Unless it `is_last`, the next one's workers
-    are started meanwhile on a GPU, before anything of this solution's is timed.
+    are started on a GPU when this solution's have ended, and some that have made the reference's modules stay for it.
 
     Raises: Interrupted where the run was told to stop; TextsNotBuilt where the solution came to extensions that are to
     be built first; Outage where the machine may be at fault, and this was the first try.
@@ -270,12 +270,10 @@ class _Judging:
                 wanted = {arm: made_of(arm, timing, self.job.problem, self.job.seed) for arm in references_of(timing)}
                 self.workers.end_others(wanted.values())
                 references |= {arm: stack.enter_context(self.workers.lend(wanted[arm])) for arm in wanted}
-            if has_room and not self.is_last:
-                self.workers.start_ahead(1 + len(references))
 
             def load() -> WorkerProcess:
                 worker = started.pop() if started else self._started(stack)
-                stack.callback(lambda: _kill_all(worker, references))
+                stack.callback(lambda: self._end_all(worker, references, has_room))
                 self._load(worker, is_seen=will_be_timed)
                 return worker
 
@@ -285,7 +283,7 @@ class _Judging:
                 written = Written(self.built.builds, self.job.solution_ref.files)
                 driver = self.environment.driver if is_gpu else None
                 trial = kind(self.job, self.workers, load, found, notify, written, driver)
-                self.workers.await_idle()  # what follows tells by times who is honest
+                self.workers.await_idle()  # what follows tells by times who is honest, and is to be alone
             with found.stage("correctness"):
                 trial.check()
             if will_be_timed:
@@ -303,6 +301,16 @@ class _Judging:
         worker = self.workers.start()
         stack.callback(_note_end, worker, self.found)
         return stack.enter_context(worker)
+
+    def _end_all(self, worker: WorkerProcess, references: Mapping[ReferenceArm, WorkerProcess], has_room: bool) -> None:
+        """End them together: the driver takes half a second to clean up after each, and whoever closes them waits for
+        that. Meanwhile the next solution's workers start, if there is one."""
+        spent = [each for each in references.values() if not each.is_unused]
+        for one in (worker, *(each for each in spent if each.made is None)):
+            one.kill()
+        if has_room and not self.is_last:
+            with suppress(MachineError, Interrupted):  # whoever needs one says so
+                self.workers.start_ahead(1 + len(spent))
 
     def _load(self, worker: WorkerProcess, is_seen: bool) -> None:
         """Load the solution. `is_seen`: a baseline shows whether tracing works there, which takes time to try."""
@@ -324,12 +332,6 @@ def _has_wrong_values(error: SolutionFailed) -> bool:
 def _note_end(worker: WorkerProcess, found: Found) -> None:
     if remark := worker.leftovers.remark:
         found.remarks.append(remark)
-
-
-def _kill_all(worker: WorkerProcess, references: Mapping[ReferenceArm, WorkerProcess]) -> None:
-    """Together: the driver takes half a second to clean up after each, and whoever closes them waits for that."""
-    for one in (worker, *(each for each in references.values() if each.made is None and not each.is_unused)):
-        one.kill()
 
 
 def _failure(verdict: Verdict, reason: str, details: str | None = None) -> Failure:

@@ -47,7 +47,7 @@ def derive(master: int, *purpose: object) -> int:
 
 @dataclass
 class Lessons:
-    """The lessons of a case under a seed, which runs of the reference alone have taught: they hold for every solution."""
+    """The lessons of a case under a seed, taught by runs of the reference alone: they hold for every solution."""
 
     varied_for: str | None = None
     """The wrong kernel that would pass with parameters as the problem makes them, so that they are varied."""

@@ -28,6 +28,8 @@ MOST_ATTEMPTS = 3
 _MOST_FAILURES = 3
 """The most failures of an executor in a row, opening included, before it is given up."""
 _AHEAD = 16
+_MOST_ALIKE = 32
+"""The most tickets of one problem that a lane takes in a row while others wait."""
 _POLL_S = 0.2
 _BUILDERS_PATIENCE_S = 60.0
 """The time for which lanes wait for the first builder, or for one in the place of the last."""
@@ -98,6 +100,9 @@ class _Tracked:
     is_open: bool = False
     failures: int = 0
     life: int = 0
+    problem: str = ""
+    """The problem of the ticket that it judged last, and how many of it there were in a row."""
+    alike: int = 0
 
 
 class _Dispatch:
@@ -234,12 +239,22 @@ class _Dispatch:
             if self._waiting and (lane.executor.builds or not self._left[False] or self._lacks_builders()):
                 self._begin(lane, self._waiting.popleft())
             elif self._ready:
-                ticket = self._ready.popleft()
+                ticket = self._next_for(lane)
                 self._begin(lane, replace(ticket, built=None) if lane.executor.builds else ticket)
             else:  # builders are at it
                 passed_over.append(lane)
         for lane in passed_over:
             self._queue(lane)
+
+    def _next_for(self, lane: _Tracked) -> Ticket:
+        """Take the ticket that has waited for longest, of those of the lane's last problem if there are any."""
+        alike = (number for number, one in enumerate(self._ready) if one.problem == lane.problem)
+        number = next(alike, 0) if lane.alike < _MOST_ALIKE else 0
+        ticket = self._ready[number]
+        del self._ready[number]
+        lane.alike = lane.alike + 1 if ticket.problem == lane.problem else 0
+        lane.problem = ticket.problem
+        return ticket
 
     def _change_phase(self) -> None:
         """A phase ends when it can do no more just now: a ticket that was asked for may be long in coming."""

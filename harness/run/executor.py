@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Ticket:
     """A job on its way to its verdict. `wanted` are extensions that an earlier attempt came to, `returns` says how
-    often; `built` is what a builder made of it, None where the lane builds. Its files are for other machines."""
+    often; `built` is what a builder made of it, None where the lane builds. Its files are for other machines. `problem`
+    is a hash: a lane judges the next solution of the same one in half the time."""
 
     job: Job
+    problem: str = ""
     solution_files: dict[str, bytes] = field(default_factory=dict)
     problem_files: dict[str, bytes] = field(default_factory=dict)
     wanted: tuple[ExtensionText, ...] = ()

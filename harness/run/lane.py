@@ -100,11 +100,13 @@ class LocalLane:
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(assignment, notify):
-            free = self.workers.host.free_bytes()
+            free, standing = self.workers.host.free_bytes(), self.workers.standing
             evaluation = evaluate(
                 assignment.job, self.workers, self._here(assignment), assignment.built, notify, assignment.is_last
             )
             _empty_cache()
+            if self.workers.standing != standing:  # who holds what isn't known then
+                return evaluation
             remark = _memory_remark(free, self.workers.host.free_bytes())
             return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation
 

@@ -119,8 +119,8 @@ class Evaluating:
         journal: Journal | None,
         cascade: Cascade | None = None,
     ) -> None:
-        """`journal`: None where others keep results. `cascade`: the simulator that judges before a GPU; None where it
-        doesn't."""
+        """`journal`: None where others keep results, and know what is yet to come. `cascade`: the simulator that judges
+        before a GPU; None where it doesn't."""
         self.lanes = lanes
         self._run = run
         self._config = config
@@ -140,7 +140,7 @@ class Evaluating:
         for task in tasks:
             if not isinstance(tasks, Sized):
                 self._count(1)
-            yield Ticket(make_job(self._run, task, self._config, self._seed))
+            yield Ticket(make_job(self._run, task, self._config, self._seed), task.problem.sha256)
 
     def build(self, ticket: Ticket) -> Answer:
         """Build; what fails to is an evaluation at once, which is kept and never waits for a device.
@@ -205,7 +205,9 @@ class Evaluating:
         assert isinstance(built, Built)
         name, chosen = list(self.lanes.by_name.items())[lane]
         where = f" on {name}" if len(self.lanes.by_name) > 1 else ""
-        assignment = Assignment(job, built.outcome, self.lanes.environment, is_last=self._left < 2)
+        assignment = Assignment(
+            job, built.outcome, self.lanes.environment, is_last=self._journal is not None and self._left < 2
+        )
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(job, what + where))
         except TextsNotBuilt as error:

@@ -66,7 +66,7 @@ class RaySession(AbstractContextManager["RaySession"]):
             job = make_job(self.run, task, self.config, self.seed)
             if job.problem_ref.sha256 != sha256:  # most follow one of the same problem
                 sha256, problem_files = job.problem_ref.sha256, _contents(hashed_files(task.problem.folder))
-            yield Ticket(job, _contents(judged_files(task.solution.folder)), problem_files)
+            yield Ticket(job, job.problem.sha256, _contents(judged_files(task.solution.folder)), problem_files)
 
     def __exit__(self, *_: object) -> None:
         self.stop.set()

@@ -16,6 +16,7 @@ import pytest
 from harness.errors import Interrupted, MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
+from harness.run import dispatch as dispatch_module
 from harness.run.dispatch import MOST_ATTEMPTS, Bounds, dispatch
 from harness.run.executor import Answer, Office, Ticket, UnfitExecutor
 from tests.examples import failed, passed
@@ -123,6 +124,29 @@ def judged(
 
 def once(error: Exception | Answer, otherwise: Script = verdict) -> Script:
     return lambda name, nth: error if nth == 1 else otherwise(name, nth)
+
+
+@pytest.mark.parametrize(("most", "order"), [(9, "a1 a2 a3 b1 b2"), (1, "a1 a2 b1 b2 a3")])
+def test_a_lane_goes_on_with_the_problem_that_it_knows_as_long_as_others_can_wait(
+    monkeypatch: pytest.MonkeyPatch, most: int, order: str
+) -> None:
+    monkeypatch.setattr(dispatch_module, "_MOST_ALIKE", most)
+    all_built = threading.Event()
+
+    def script(name: str, nth: int) -> Answer:
+        assert all_built.wait(10)
+        return verdict(name, nth)
+
+    def built(name: str, nth: int) -> Answer:
+        if nth == 5:
+            threading.Timer(0.2, all_built.set).start()
+        return build(name, nth)
+
+    builder, lane = ScriptedExecutor("cpu", built, is_lane=False), ScriptedExecutor("gpu", script)
+    judged(
+        [replace(one, problem=one.job.solution.name[0]) for one in tickets("a1", "b1", "a2", "b2", "a3")], builder, lane
+    )
+    assert " ".join(one.job.solution.name for one in lane.calls) == order
 
 
 def test_a_job_is_built_by_a_builder_and_judged_on_a_lane() -> None:

@@ -64,7 +64,7 @@ def tickets(tmp_path: Path) -> dict[str, Ticket]:
     made = {}
     for task in select_tasks(Workspace(root)):
         files = {name: path.read_bytes() for name, path in judged_files(task.solution.folder).items()}
-        made[task.solution.name] = Ticket(make_job("run", task, PLACES.config, 7), files)
+        made[task.solution.name] = Ticket(make_job("run", task, PLACES.config, 7), "", files)
     problem = {name: path.read_bytes() for name, path in hashed_files(root / "problems/twice").items()}
     root.rename(tmp_path / "gone")
     return {name: pickle.loads(pickle.dumps(replace(one, problem_files=problem))) for name, one in made.items()}

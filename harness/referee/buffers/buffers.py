@@ -27,6 +27,7 @@ from harness.sandbox.wire.messages import (
     Construct,
     Constructed,
     Detach,
+    GiveBack,
     Optimization,
     TensorRef,
 )
@@ -208,7 +209,7 @@ class Buffers:
                 made, worker.made = worker.made, None
                 if error is None or (made is not None and isinstance(error, SolutionFailed)):
                     with nullcontext() if error is None else suppress(SolutionFailed):
-                        _detach(worker, tuple(self._buffers), timeout_s)
+                        _detach(worker, tuple(self._buffers), timeout_s, gives_back=made is not None)
                         worker.made = made
         finally:
             for buffer in self._buffers.values():
@@ -271,9 +272,11 @@ def _poison(content: torch.Tensor, dtype: torch.dtype) -> None:
         content.random_(0, 256)
 
 
-def _detach(worker: WorkerProcess, buffers: tuple[int, ...], timeout_s: float) -> None:
+def _detach(worker: WorkerProcess, buffers: tuple[int, ...], timeout_s: float, gives_back: bool) -> None:
     try:
         worker.ask(Detach(buffers), timeout_s)
+        if gives_back:
+            worker.ask(GiveBack(), timeout_s)
     except SolutionRaised as error:
         raise from_exception(error.raised, "after its turns", Verdict.RUNTIME_ERROR) from None
 

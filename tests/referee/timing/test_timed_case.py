@@ -155,7 +155,7 @@ def test_where_memory_is_short_workers_give_back_what_they_keep_between_turns(
 def test_workers_keep_it_where_there_is_enough(double: Setting) -> None:
     with opened_case(double, Honest) as opened:
         opened.case.check(lambda what: None)
-    assert (opened.solution.times_given_back, opened.eager.times_given_back) == (0, 0)
+        assert (opened.solution.times_given_back, opened.eager.times_given_back) == (0, 0)
 
 
 def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(
