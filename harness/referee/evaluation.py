@@ -37,6 +37,7 @@ from harness.referee.trial import Trial, is_timed
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
+from harness.sandbox.wire.means import LEVELS
 
 _OF_UNSEEN_CAUSE = (Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC)
 _SEES_MORE = "'--backend sim --sanitize' shows races, accesses out of bounds and reads of what nothing wrote"
@@ -262,8 +263,7 @@ class _Judging:
         is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.job, self.workers)
         has_room = is_gpu and require_memory(self.job.problem, self.job.cases)
         with ExitStack() as stack:
-            if self.is_last or not has_room:
-                stack.callback(self.workers.end_idle)
+            stack.callback(self._leave_idle, has_room)
             started = [self._started(stack)]  # first: it is asked first
             references: dict[ReferenceArm, WorkerProcess] = {}
             if will_be_timed:  # all start up while the reference is made ready
@@ -273,7 +273,7 @@ class _Judging:
 
             def load() -> WorkerProcess:
                 worker = started.pop() if started else self._started(stack)
-                stack.callback(lambda: self._end_all(worker, references, has_room))
+                stack.callback(self._end_all, worker, references, has_room)
                 self._load(worker, is_seen=will_be_timed)
                 return worker
 
@@ -302,13 +302,21 @@ class _Judging:
         stack.callback(_note_end, worker, self.found)
         return stack.enter_context(worker)
 
+    def _may_stay(self, has_room: bool) -> bool:
+        """Say whether workers for the next solution may be there beside this one, which must not reach them."""
+        return has_room and not self.is_last and self.found.confinement == LEVELS[-1]
+
+    def _leave_idle(self, has_room: bool) -> None:
+        if not self._may_stay(has_room):
+            self.workers.end_idle()
+
     def _end_all(self, worker: WorkerProcess, references: Mapping[ReferenceArm, WorkerProcess], has_room: bool) -> None:
         """End them together: the driver takes half a second to clean up after each, and whoever closes them waits for
-        that. Meanwhile the next solution's workers start, if there is one."""
+        that. Meanwhile the next solution's start."""
         spent = [each for each in references.values() if not each.is_unused]
         for one in (worker, *(each for each in spent if each.made is None)):
             one.kill()
-        if has_room and not self.is_last:
+        if self._may_stay(has_room):
             with suppress(MachineError, Interrupted):  # whoever needs one says so
                 self.workers.start_ahead(1 + len(spent))
 
