@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import Any
 from harness.builder import extension_cache
 from harness.devices import AccountOfFindings, FindingsWithheld
 from harness.devices.base import Host
-from harness.errors import HarnessError
+from harness.errors import HarnessError, MachineError
 from harness.model.record import hash_contents
 from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.outcome import SolutionFailed
@@ -77,10 +77,13 @@ class Workers:
             self.idle.append(self._start(self._launch(for_build=False)))
 
     def await_idle(self) -> None:
-        """Wait until these can be asked; from then on they stand idle, and disturb nobody who is timed. Raises:
-        MachineError, Interrupted."""
-        for worker in self.idle:
-            worker.await_start()
+        """Wait until these can be asked; from then on they stand idle, and disturb nobody who is timed. Those that
+        don't come up are ended: whoever needs one starts another. Raises: Interrupted."""
+        for worker in list(self.idle):
+            try:
+                worker.await_start()
+            except MachineError:
+                self._end([worker])
 
     @property
     def standing(self) -> list[tuple[object, ...]]:
@@ -123,8 +126,9 @@ class Workers:
         for worker in ending:
             self.idle.remove(worker)
             worker.kill()
-        for worker in ending:
-            worker.close()
+        with ExitStack() as stack:
+            for worker in ending:
+                stack.callback(worker.close)
 
     def _start(self, launch: Launch, key: str | None = None) -> WorkerProcess:
         account = AccountOfFindings() if launch.kind.backend == "sim" else None

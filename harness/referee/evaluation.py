@@ -241,14 +241,18 @@ class _Judging:
 
     def or_blame(self) -> None:
         """Judge once; where the GPU's memory runs out, or another program is on it, find out whose fault that is."""
-        is_gpu = self.workers.host.name == "cuda"
+        is_gpu, had_idle = self.workers.host.name == "cuda", bool(self.workers.idle)
         try:
             with excusing_company() if is_gpu else nullcontext():
                 self.once()
         except Exception as error:
             if not is_gpu:
                 raise
-            if self.found.case is None or not is_shortage(error):
+            is_short = is_shortage(error)
+            if had_idle and (is_short or isinstance(error, InvalidProblem)):
+                self._anew(error)
+                return
+            if self.found.case is None or not is_short:
                 raise
             self.notify("trying again with the reference in the solution's place")
             was_timed = "timing" in self.found.stages_s
@@ -256,6 +260,18 @@ class _Judging:
             if judged is error:
                 raise
             raise judged from error
+
+    def _anew(self, error: Exception) -> None:
+        """Judge again with workers that are all started for this solution: others may have held the memory, or have
+        failed with what they had made."""
+        self.notify("trying again without what stayed for it")
+        let_go(error)
+        self.workers.end_idle()
+        again = Found()
+        try:
+            replace(self, found=again).or_blame()
+        finally:
+            self.found.become(again)
 
     def once(self) -> None:
         """Load, check, time. All workers that the solution could reach have ended when it returns or raises."""
@@ -313,12 +329,11 @@ class _Judging:
     def _end_all(self, worker: WorkerProcess, references: Mapping[ReferenceArm, WorkerProcess], has_room: bool) -> None:
         """End them together: the driver takes half a second to clean up after each, and whoever closes them waits for
         that. Meanwhile the next solution's start."""
-        spent = [each for each in references.values() if not each.is_unused]
-        for one in (worker, *(each for each in spent if each.made is None)):
+        for one in (worker, *(each for each in references.values() if each.made is None and not each.is_unused)):
             one.kill()
-        if self._may_stay(has_room):
+        if self._may_stay(has_room) and not self.workers.stop.is_set():
             with suppress(MachineError, Interrupted):  # whoever needs one says so
-                self.workers.start_ahead(1 + len(spent))
+                self.workers.start_ahead(1 + len(references))
 
     def _load(self, worker: WorkerProcess, is_seen: bool) -> None:
         """Load the solution. `is_seen`: a baseline shows whether tracing works there, which takes time to try."""

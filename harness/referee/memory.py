@@ -55,12 +55,16 @@ def require_memory(problem: Problem, cases: Sequence[str]) -> bool:
     """Require that the GPU has enough memory for each of the cases; say whether it has for others beside. Raises:
     SolutionFailed (unsupported)."""
     present = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-    needs = [need_of(problem, case, present * _LARGE_SHARE) for case in cases]
-    for case, need in zip(cases, needs, strict=True):
+    large, has_room = present * _LARGE_SHARE, True
+    for case in cases:
+        need = need_of(problem, case, large)
+        if need is not None and need.input_bytes + need.state_bytes < large:
+            continue
+        has_room = False
         needed = need.least_bytes(piece_bytes("cuda")) if need else 0
         if needed > present:
             raise too_little(case, f"needs {_gib(needed)}, and {_gib(present)} are there")
-    return not any(needs)
+    return has_room
 
 
 def too_little(case: str, why: str) -> SolutionFailed:
@@ -74,15 +78,15 @@ def too_little(case: str, why: str) -> SolutionFailed:
 
 
 def need_of(problem: Problem, case: str, least_bytes: float = 0) -> Need | None:
-    """Find the need by meta tensors, which take no memory. Return None where inputs and parameters take less than
-    `least_bytes`, and where the problem's code needs real memory."""
+    """Find the need by meta tensors, which take no memory: of inputs and parameters alone where they take less than
+    `least_bytes`. Return None where the problem's code needs real memory."""
     try:
         reference = Reference(problem, case, "cpu")
         inputs = reference.input_specs()
         model = reference.construct_on_meta()
         given, state = tensor_bytes(inputs), tensor_bytes([*model.parameters(), *model.buffers()])
         if given + state < least_bytes:
-            return None
+            return Need(given, state, 0, given + state)
         live = Live()
         with torch.no_grad(), torch.device("meta"), live:
             returned = model(*inputs)

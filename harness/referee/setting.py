@@ -10,14 +10,14 @@ import contextlib
 import hashlib
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 
-from harness.model.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
+from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.tolerance import (
@@ -55,6 +55,17 @@ class Lessons:
     """The evidence for the tolerances; None where nobody has asked yet."""
     variants: dict[int, Any] = field(default_factory=dict)
     """The variants that the reference bears, by a setting's `repeat` (inputs.draws)."""
+    oracle: tuple[OracleKind, str | None] | None = None
+    """The oracle's kind, and why it isn't in float64."""
+    is_short: bool = False
+    """True where memory was short, perhaps by a solution's doing: then they are for none but that one."""
+
+    @contextlib.contextmanager
+    def learning(self) -> Iterator[None]:
+        """Find out meanwhile whether memory is short, also where that is overcome."""
+        before = _times_out_of_memory()
+        yield
+        self.is_short |= _times_out_of_memory() > before
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,9 @@ class Setting:
         Raises: InvalidProblem where nothing can be derived.
         """
         if self.lessons.evidence is None:
-            self.lessons.evidence = self._gathered()
+            with self.lessons.learning():
+                self.lessons.evidence = self._gathered()
+            self.lessons.oracle = self.oracle.kind, self.oracle.why_float32
         return self.lessons.evidence
 
     def _gathered(self) -> tuple[ErrorEvidence, ...]:
@@ -232,7 +245,14 @@ def prepare_setting(
     call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     is_claimed = problem.independent_batch and not problem.backward  # parameters' gradients are sums over all rows
     oracle = Oracle(reference, model, is_claimed, device)
+    if lessons.oracle is not None:
+        oracle.kind, oracle.why_float32 = lessons.oracle
     return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes, lessons)
+
+
+def _times_out_of_memory() -> int:
+    """Count the errors that torch's allocator has raised on the GPU; 0 without one."""
+    return int(torch.cuda.memory_stats().get("num_ooms", 0)) if torch.cuda.is_initialized() else 0  # type: ignore[no-untyped-call]
 
 
 def _allocated_anew(reference: Reference) -> int:

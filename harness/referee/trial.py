@@ -259,6 +259,8 @@ class Trial:
         problem, source = job.problem, job.problem.source_for(case)
         key = (problem.sha256, source, problem.batch_statistics, case, job.seed)
         known = lessons.get(key)
+        if known is not None and known.is_short:
+            known = None
         setting = prepare_setting(problem, case, job.seed, self._workers.host.torch_device, repeat, known)
         if must_be_sampled(setting, self._workers.host):
             self._sampled.add(case)
@@ -266,8 +268,8 @@ class Trial:
         if not is_sampled and known is None:
             setting.derived()  # finds out which rows are independent
             setting = telling(setting)
-            if any(other[0] != problem.sha256 for other in lessons):
-                lessons.clear()
+            for other in [one for one in lessons if (one[0], one[-1]) != (problem.sha256, job.seed)]:
+                del lessons[other]
             lessons[key] = setting.lessons
         if setting.varied_for:
             self._found.remarks.append(describe_varied(setting))

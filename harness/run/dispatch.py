@@ -252,8 +252,6 @@ class _Dispatch:
         number = next(alike, 0) if lane.alike < _MOST_ALIKE else 0
         ticket = self._ready[number]
         del self._ready[number]
-        lane.alike = lane.alike + 1 if ticket.problem == lane.problem else 0
-        lane.problem = ticket.problem
         return ticket
 
     def _change_phase(self) -> None:
@@ -279,6 +277,8 @@ class _Dispatch:
 
     def _begin(self, tracked: _Tracked, ticket: Ticket) -> None:
         tracked.free -= 1
+        tracked.alike = tracked.alike + 1 if ticket.problem == tracked.problem else 0
+        tracked.problem = ticket.problem
         self._queue(tracked)
         self._busy[tracked.executor.is_lane] += 1
         executor, life = tracked.executor, tracked.life

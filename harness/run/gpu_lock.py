@@ -58,6 +58,10 @@ class GpuLock:
         """Say whether some run, this one included, measures on the GPU just now."""
         return _is_held(self._path("lock"))
 
+    def is_wanted(self) -> bool:
+        """Say whether another run waits for it."""
+        return _is_held(self._path("turnstile"), has_note=False)
+
     def _path(self, kind: str) -> Path:
         return self.folder / f"harness-gpu-{re.sub('[^A-Za-z0-9-]', '_', self.key)}.{kind}"
 
@@ -148,13 +152,13 @@ def _open_shared(path: Path) -> int:
     return descriptor
 
 
-def _is_held(path: Path) -> bool:
+def _is_held(path: Path, has_note: bool = True) -> bool:
     """Say whether the lock is held; False also where the file can't be used: whoever wants the GPU will be told
-    then."""
+    then. `has_note`: its holder leaves one."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            if os.fstat(descriptor).st_size:  # a holder's note; one that was killed leaves it behind
+            if not has_note or os.fstat(descriptor).st_size:  # one that was killed leaves it behind
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True

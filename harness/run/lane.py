@@ -90,8 +90,8 @@ class LocalLane:
     lock: GpuLock | None
 
     def open(self, config: Config, environment: Environment) -> None:
-        """Measure what the GPU can do at best, if nobody has."""
-        if self.lock is not None:
+        """Measure what the GPU can do at best, if nobody has; not where others hold it."""
+        if self.lock is not None and not self.lock.is_held():
             with (
                 contextlib.suppress(HarnessError, Interrupted, RuntimeError),  # evaluate() meets it again
                 self._held(self.lock, config.timing, environment.driver, lambda what: None),
@@ -114,7 +114,8 @@ class LocalLane:
         self.workers.host.require_alive()
 
     def close(self) -> None:
-        """End nothing: the fork servers are the session's, whose next call may need them."""
+        """End the workers that wait for another solution; the fork servers are the session's."""
+        self.workers.end_idle()
 
     def _here(self, assignment: Assignment) -> Environment:
         """Return the environment with the GPU that this lane has."""
@@ -148,6 +149,8 @@ class LocalLane:
                 if config.enabled and driver is not None:
                     device_ceilings(self.workers.cache, driver)
                 yield clock
+                if lock.is_wanted():
+                    self.workers.await_idle()  # what starts up would disturb whoever is next
             finally:
                 _empty_cache()
 

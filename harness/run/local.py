@@ -254,6 +254,10 @@ class Evaluating:
         if self.lanes.builders.host.name == "sim":
             with contextlib.suppress(ImportError):
                 importlib.import_module(_WANTED_BY_META_TENSORS)  # while the first build runs
+
+    def open_lane(self, lane: int) -> None:
+        """Enter a lane, and have it do what its first evaluation would wait for."""
+        self.enter_lane(lane)
         list(self.lanes.by_name.values())[lane].open(self._config, self.lanes.environment)
 
     def _simulated(self, job: Job, outcome: BuildOutcome) -> Simulated | None:
@@ -286,8 +290,9 @@ def run_tasks(
             stack.callback(lane.close)
         executors = [Threads(False, shape.builders, evaluating.enter_preparer, evaluating.build)]
         for number in range(shape.lanes):
-            enter, judge = partial(evaluating.enter_lane, number), partial(evaluating.judge, lane=number)
-            executors.append(Threads(True, 1, enter, judge))
+            enter = evaluating.enter_lane if shape.alternates else evaluating.open_lane
+            judge = partial(evaluating.judge, lane=number)
+            executors.append(Threads(True, 1, partial(enter, number), judge))
         results = run_threads(evaluating.tickets(tasks), executors, shape, lanes.builders.stop)
         yield from stack.enter_context(contextlib.closing(results))
 

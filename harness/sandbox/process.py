@@ -117,10 +117,10 @@ class WorkerProcess:
         self._warm_up_nonce = secrets.token_hex(16)
         with contextlib.suppress(PeerClosed):  # it has ended, as await_start() will find
             self._conversation.say(self._warm_up_nonce, WarmUp())
-        self._usage = Usage(int(memory_gib * 2**30) if memory_gib else int(available_bytes() * _MEMORY_SHARE))
-        self._oom_kills = oom_kills()
+        self._memory_gib = memory_gib
+        self._look_at_host()
         self._excess: ExceededLimit | None = None
-        self._is_ready = False
+        self._is_ready = self._has_failed = False
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
         self._attendant = attendant
         self._answers = 0
@@ -194,6 +194,7 @@ class WorkerProcess:
                     self.protections = reply.protections
                     self._require_confinement()
         except (PeerClosed, TimeoutError, WrongAnswer, SolutionFailed) as error:
+            self._has_failed = True
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
@@ -202,11 +203,11 @@ class WorkerProcess:
     @property
     def is_unused(self) -> bool:
         """Say whether it has run nothing yet."""
-        return not (self._answers or self.holds_solution)
+        return not (self._answers or self.holds_solution or self._has_failed)
 
     def is_like(self, launch: Launch) -> bool:
         """Say whether it was started like this, and lives."""
-        return self._launch == launch and self._started.process.poll() is None
+        return self._launch == launch and not self._has_failed and self._started.process.poll() is None
 
     @property
     def confinement(self) -> Level | None:
@@ -243,7 +244,7 @@ class WorkerProcess:
         Raises: MachineError as ask().
         """
         self.await_start()
-        self._oom_kills = oom_kills()
+        self._look_at_host()
         place = files_folder(self.folder) / folder
         for name, content in files.items():
             write_file(place / name, content)
@@ -320,6 +321,12 @@ class WorkerProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+    def _look_at_host(self) -> None:
+        """See what memory there is now, before it takes any."""
+        limit = self._memory_gib * 2**30 if self._memory_gib else available_bytes() * _MEMORY_SHARE
+        self._usage = Usage(int(limit))
+        self._oom_kills = oom_kills()
 
     def _shown_reply(self, reply: Reply) -> Reply:
         if not isinstance(reply, (Raised, TurnTaken)):

@@ -101,7 +101,14 @@ def test_a_case_that_may_fit_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: str, free_gib: int
 ) -> None:
     fake_memory(monkeypatch, free_gib)
-    require_memory(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
+    has_room = require_memory(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
+    assert has_room is (tail == SMALL)
+
+
+def test_a_need_that_is_not_known_leaves_no_room_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_memory(monkeypatch, free_gib=80)
+    tail = SMALL.replace("    return [torch.rand", "    float(torch.ones(1))\n    return [torch.rand")
+    assert not require_memory(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
 
 
 def test_two_fifths_of_a_gpu_are_little_enough() -> None:

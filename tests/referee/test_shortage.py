@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +30,7 @@ from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
-from tests.examples import environment
+from tests.examples import check, comparison, environment
 from tests.referee.answers.test_reference import problem
 from tests.workspace.test_problem import SOURCE
 
@@ -138,8 +138,10 @@ def evaluated(
         InvalidProblem("the reference fails in its worker (eager)"),
         SolutionFailed(Verdict.OUT_OF_MEMORY, "CUDA out of memory"),
     ),
+    idle: Sequence[Any] = (),
 ) -> tuple[Evaluation, list[Any]]:
-    """An evaluation that ran out of memory while these stages were timed, and the attempts without the solution."""
+    """An evaluation that ran out of memory while these stages were timed, and the attempts without the solution. Beside
+    `idle` workers it fails, without it passes."""
     (tmp_path / "problems" / "pool").mkdir(parents=True)
     (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
     (tmp_path / "solutions" / "pool" / "greedy").mkdir(parents=True)
@@ -149,7 +151,10 @@ def evaluated(
     def judge(judging: Any) -> None:
         judging.found.case = "full"
         judging.found.stages_s |= dict.fromkeys(stages, 1.0)
-        raise error
+        judging.found.remarks.append(f"beside {len(judging.workers.idle)}")
+        if judging.workers.idle or not idle:
+            raise error
+        judging.found.checks.append(check(comparison()))
 
     def repeat(job: Any, case: str, is_timed: bool, workers: Any) -> None:
         attempts.append((case, is_timed))
@@ -162,7 +167,7 @@ def evaluated(
     fake_memory(monkeypatch, free_gib=80)
     (task,) = select_tasks(Workspace(tmp_path))
     host: Any = SimpleNamespace(name="cuda")
-    workers = Workers(host, tmp_path)
+    workers = Workers(host, tmp_path, idle=list(idle))
     job = make_job("run", task, Config(), 1)
     return evaluation_module.evaluate(job, workers, environment(), BuildOutcome((), None, 0.0)), attempts
 
@@ -197,3 +202,32 @@ def test_a_solution_s_own_shortage_is_its_verdict_where_the_reference_in_its_pla
     assert evaluation.verdict is verdict
     assert evaluation.failure is not None
     assert ("in forward()" in evaluation.failure.reason) is works_alone
+
+
+class Idle:
+    """A worker for the next solution."""
+
+    def __init__(self) -> None:
+        self.made = None
+        self.told: list[str] = []
+
+    def kill(self) -> None:
+        self.told.append("kill")
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+@pytest.mark.parametrize(
+    "error", [InvalidProblem("the reference fails in its worker"), torch.OutOfMemoryError("CUDA out of memory")]
+)
+def test_before_anybody_is_blamed_all_is_judged_again_without_the_workers_that_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    waiting = Idle()
+    evaluation, attempts = evaluated(tmp_path, monkeypatch, True, ("correctness",), error, [waiting])
+    assert evaluation.verdict is Verdict.PASSED
+    assert [one for one in evaluation.remarks if "beside" in one] == ["beside 0"]
+    assert evaluation.stages_s["correctness"] == 2.0
+    assert waiting.told == ["kill", "close"]
+    assert attempts == []

@@ -142,5 +142,10 @@ def test_what_a_case_has_taught_holds_for_the_next_solution_of_the_run(
     assert judged(tmp_path, Zeros, lessons)[0] is Verdict.WRONG_VALUES
     again = judged(tmp_path, Norm, lessons)
     assert (again[0], again[1].tolerances, again[1].remarks) == (first[0], first[1].tolerances, first[1].remarks)
+    (known,) = lessons.values()
+    known.is_short = True
+    with pytest.raises(pytest.fail.Exception, match="again"):
+        judged(tmp_path, Norm, lessons)
+    known.is_short = False
     with pytest.raises(pytest.fail.Exception, match="again"):
         judged(tmp_path, Norm, lessons, NORM + "# another text\n")

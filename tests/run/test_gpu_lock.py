@@ -97,6 +97,7 @@ def test_who_waits_comes_before_who_has_just_let_go(tmp_path: Path) -> None:
     with other_run(tmp_path) as other:
         with ours.held(threading.Event(), lambda what: None):
             assert f" pid {os.getpid()} " in line_of(other)
+            assert ours.is_wanted()
         assert told_when_waiting(ours).startswith("waiting")
         assert line_of(other) == "held"
 
@@ -104,6 +105,7 @@ def test_who_waits_comes_before_who_has_just_let_go(tmp_path: Path) -> None:
 def test_a_gpu_in_use_can_be_seen_without_waiting(tmp_path: Path) -> None:
     other_gpu = GpuLock("GPU-5678", "GPU 4", tmp_path)
     assert not lock_in(tmp_path).is_held()
+    assert not lock_in(tmp_path).is_wanted()
     with other_run(tmp_path) as other:
         assert line_of(other) == "held"
         assert lock_in(tmp_path).is_held()

@@ -51,7 +51,6 @@ class ScriptedLane:
 
     def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
         notify("checking full 1/1")
-        assert self.is_open
         self.judged.append(assignment.job.solution.name)
         self.last.append(assignment.is_last)
         return passed(assignment.job.solution.name, id=assignment.job.solution.name, timing=timing())
@@ -108,6 +107,7 @@ def test_what_the_compiler_refuses_is_a_result_without_a_lane(
     assert found["b_refused"].stages_s == {"build": 2.5}
     assert lane.judged == ["a_good", "c_good"]
     assert lane.last == [False, True]
+    assert lane.is_open
     assert lane.is_closed
     assert [what for name, what in told if name == "a_good"] == ["building", "built", "checking full 1/1"]
     assert [what for name, what in told if name == "b_refused"] == ["building"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -80,6 +82,29 @@ def test_ceilings_are_measured_before_the_clock_is_locked_and_anybody_is_there(o
     assert one_gpu.ceilings == [("580.65",)]
     one_gpu.evaluate(Config().untimed())
     assert len(one_gpu.ceilings) == 1
+
+
+def test_ceilings_are_measured_when_a_lane_opens_unless_others_hold_the_gpu(one_gpu: OneGpu) -> None:
+    assert one_gpu.lane.lock is not None
+    with one_gpu.lane.lock.held(threading.Event(), lambda what: None):
+        one_gpu.lane.open(Config(), environment(driver="580.65"))
+    assert one_gpu.ceilings == []
+    one_gpu.lane.open(Config().at_clock(1410), environment(driver="580.65"))
+    assert one_gpu.ceilings == [("580.65",)]
+    assert one_gpu.nvml.calls == []
+
+
+def test_who_waits_for_the_gpu_gets_it_when_nobody_starts_up_any_more(
+    one_gpu: OneGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = itertools.cycle([False, True])
+    awaited: list[None] = []
+    monkeypatch.setattr(GpuLock, "is_wanted", lambda lock: next(waits))
+    monkeypatch.setattr(Workers, "await_idle", lambda workers: awaited.append(None))
+    one_gpu.evaluate(Config())
+    assert len(awaited) == 0
+    one_gpu.evaluate(Config())
+    assert len(awaited) == 1
 
 
 @pytest.mark.parametrize("config", [Config(), Config().at_clock(1410).untimed()])

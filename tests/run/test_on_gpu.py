@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,28 @@ def test_every_baseline_takes_turns_with_the_solution(workspace: Workspace) -> N
         assert evaluation.speed_of_light is not None
         assert evaluation.share_of_light is not None
         assert 0 < evaluation.share_of_light < 1
+
+
+def test_baselines_stay_for_the_next_solution_of_the_problem_until_the_last(workspace: Workspace) -> None:
+    wrong = workspace.root / "solutions" / "conv" / "wrong"
+    wrong.mkdir()
+    right = (workspace.root / "solutions" / "conv" / "same" / "solution.py").read_text()
+    (wrong / "solution.py").write_text(right.replace("x[i] < 0.0f ? 0.0f", "x[i] < 0.5f ? 0.0f"))
+    settings = config("eager", "compile")
+    settings = replace(settings, timing=replace(settings.timing, metrics=()))
+    tasks = select_tasks(workspace)
+    with open_session("cuda", workspace.root, workspace.results, settings, 1, lambda what: None, lanes=1) as session:
+        found = {one.solution.name: one for one in session.evaluate(tasks, lambda job, what: None, jobs=1)}
+        assert session.workers.idle == []
+    assert {name: one.verdict.value for name, one in found.items()} == {
+        "same": "passed",
+        "same_again": "passed",
+        "wrong": "wrong_values",
+    }
+    same, again = found["same"], found["same_again"]
+    assert same.tolerances == again.tolerances
+    assert [one.compile_s for one in same.compiled] == [one.compile_s for one in again.compiled] != []
+    assert min(one.stages_s["timing"] for one in (same, again)) < same.compiled[0].compile_s
 
 
 def test_a_gpu_that_another_run_holds_is_waited_for(

@@ -196,6 +196,19 @@ def test_a_worker_that_was_lent_stays_with_what_it_has_made_or_unused(workers: W
     assert not workers.idle
 
 
+def test_a_worker_that_does_not_come_up_is_nobody_s(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers.start_ahead(2)
+    broken, other = workers.idle
+
+    def hear() -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(broken._conversation, "hear", hear)
+    workers.await_idle()
+    assert workers.idle == [other]
+    assert has_ended(broken.pid)
+
+
 def test_a_worker_started_ahead_ends_with_its_run(workers: Workers) -> None:
     workers.start_ahead(1)
     (unused,) = workers.idle

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from harness.devices.base import Host, SharedBuffer
+from harness.errors import MachineError
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, OutputSpec
 from harness.referee.buffers.freezer import Freezer
@@ -33,6 +34,9 @@ from harness.sandbox.wire.messages import (
 )
 
 _STATE_ALIGNMENT = 256
+_UNTRUSTED = (Verdict.CHEATING, Verdict.TIMEOUT, Verdict.CRASHED)
+"""Verdicts after which nothing that was made beside the solution stays."""
+_BRIEF_S = 10.0
 
 
 @dataclass
@@ -207,9 +211,12 @@ class Buffers:
             self.freezer.thaw()
             for worker, timeout_s in self._attached:
                 made, worker.made = worker.made, None
-                if error is None or (made is not None and isinstance(error, SolutionFailed)):
-                    with nullcontext() if error is None else suppress(SolutionFailed):
-                        _detach(worker, tuple(self._buffers), timeout_s, gives_back=made is not None)
+                if error is None:
+                    _detach(worker, tuple(self._buffers), timeout_s, gives_back=made is not None)
+                    worker.made = made
+                elif made is not None and isinstance(error, SolutionFailed) and error.verdict not in _UNTRUSTED:
+                    with suppress(SolutionFailed, MachineError):
+                        _detach(worker, tuple(self._buffers), min(timeout_s, _BRIEF_S), gives_back=True)
                         worker.made = made
         finally:
             for buffer in self._buffers.values():

@@ -56,7 +56,8 @@ def fair_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) ->
     """Draw the problem's variants like draw_variants(), or take those that were drawn for an earlier solution."""
     known = setting.lessons.variants
     if setting.repeat not in known:
-        known[setting.repeat] = draw_variants(setting, seeds, rng)
+        with setting.lessons.learning():
+            known[setting.repeat] = draw_variants(setting, seeds, rng)
     found: FairVariants = known[setting.repeat]
     return found
 
@@ -116,7 +117,10 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
             return setting.some_rows(variant.apply(drawn(), seed), few)
 
         fair = fair_inputs(setting, variant, changed_by, plain)
-    except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+    except InvalidProblem:
+        return None
+    except (torch.OutOfMemoryError, MemoryError):
+        setting.lessons.is_short = True
         return None
     return Drawn(seed, variant, fair.tolerances, fair.decides) if fair else None
 

@@ -43,6 +43,10 @@ _FLAGS: dict[Baseline, dict[str, Flag]] = {
     "eager-tf32": _TF32,
 }
 
+_CHOOSING = ("compile-max-autotune", "cudnn-benchmark")
+"""The baselines that choose among kernels by trying: a solution could have disturbed that, for all that follow. (A CUDA
+graph may harm its worker.)"""
+
 
 def references_of(config: TimingConfig) -> tuple[ReferenceArm, ...]:
     """The arms of the reference, the first baseline first."""
@@ -170,7 +174,7 @@ class References:
             made = Made(of, setting.varied_for, compile_s)
         if made.compile_s is not None:
             self._compile_s[arm] = made.compile_s
-        if config.timing.processes == 1 and "graph" not in config.timing.metrics:  # a graph may harm its worker
+        if baseline not in _CHOOSING and config.timing.processes == 1 and "graph" not in config.timing.metrics:
             worker.made = made
         self._buffers.freezer.add(worker)
 

@@ -16,10 +16,11 @@ from torch.nn import functional
 from harness.errors import InvalidFile
 from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import Oracle
+from harness.referee.inputs import draws
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.inputs.variants import Variant, ladders
 from harness.referee.mutants.specimens import worst_error
-from harness.referee.setting import Setting, prepare_setting
+from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
 from tests.referee.in_process import checked, setting_of
@@ -531,3 +532,32 @@ def test_right_answers_that_have_room_on_the_host_alone_are_compared(monkeypatch
     monkeypatch.setattr(Oracle, "_if_room", lambda self, inputs: None)
     drawn = draw_variants(setting, itertools.count(), random.Random(0)).drawn
     assert {one.variant.name for one in drawn if one.variant} > {"rescaled", "few_terms"}
+
+
+def test_what_is_found_out_while_memory_is_short_is_for_one_solution_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = ours("avgpool2d")
+    calls = itertools.count()
+    fair_inputs = draws.fair_inputs
+
+    def short(*given: Any) -> Any:
+        if next(calls) == 0:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return fair_inputs(*given)
+
+    monkeypatch.setattr(draws, "fair_inputs", short)
+    first = draws.fair_variants(setting, itertools.count(), random.Random(0))
+    assert first.drawn
+    assert setting.lessons.is_short
+
+
+def test_an_allocator_s_error_that_is_overcome_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([3, 3, 3, 4])
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "memory_stats", lambda: {"num_ooms": next(counts)})
+    lessons = Lessons()
+    with lessons.learning():
+        pass
+    assert not lessons.is_short
+    with lessons.learning():
+        pass
+    assert lessons.is_short
