@@ -401,8 +401,36 @@ def torch_operators(device: SimDevice, extension: Any) -> object:
 def operator_without_cpu_kernel(device: SimDevice, extension: Any) -> object:
     import torch
 
-    x = torch.rand(2, 8, device="cuda")
-    return torch.ops.aten._thnn_fused_lstm_cell(x, x, torch.rand(2, 2, device="cuda"))
+    return torch.ops.aten._fused_dropout(torch.rand(2, 8, device="cuda"), 0.5)
+
+
+def recurrent_layers(device: SimDevice, extension: Any) -> object:
+    """Say of each kind whether it gives what the CPU gives, with several layers, both directions, without biases."""
+    import copy
+
+    import torch
+    from torch import nn
+
+    found = {}
+    with torch.no_grad():
+        for kind in (nn.LSTM, nn.GRU, nn.RNN):
+            for options in ({"num_layers": 2}, {"bidirectional": True}, {"bias": False, "batch_first": True}):
+                layer = kind(5, 4, **options)
+                x = torch.randn(3, 7, 5)
+                expected = layer(x)
+                got = copy.deepcopy(layer).cuda()(x.cuda())
+                flat = [torch.utils._pytree.tree_leaves(each) for each in (got, expected)]
+                assert all(one.is_cuda for one in flat[0])
+                pairs = list(zip(*flat, strict=True))
+                found[f"{kind.__name__} {options}"] = all(torch.allclose(a.cpu(), b, atol=1e-6) for a, b in pairs)
+    return found
+
+
+def recurrent_gradient(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    layer = torch.nn.LSTM(5, 4).cuda()
+    return layer(torch.rand(3, 2, 5, device="cuda"))[0].sum().backward()
 
 
 def mixed_devices(device: SimDevice, extension: Any) -> object:
@@ -475,6 +503,8 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "installed_triton": installed_triton,
     "torch_operators": torch_operators,
     "operator_without_cpu_kernel": operator_without_cpu_kernel,
+    "recurrent_layers": recurrent_layers,
+    "recurrent_gradient": recurrent_gradient,
     "mixed_devices": mixed_devices,
 }
 

@@ -229,4 +229,17 @@ def test_torch_s_operators_run_on_the_device(outcomes: Outcomes) -> None:
 
 def test_operator_that_cannot_be_simulated_says_so(outcomes: Outcomes) -> None:
     error = outcomes["operator_without_cpu_kernel"]["error"]
-    assert tells(error, "harness-sim-unsupported:", "aten::_thnn_fused_lstm_cell")
+    assert tells(error, "harness-sim-unsupported:", "aten::_fused_dropout")
+
+
+def test_recurrent_layers_give_what_they_give_on_the_cpu(outcomes: Outcomes) -> None:
+    outcome = outcomes["recurrent_layers"]
+    assert outcome["error"] is None
+    assert len(outcome["value"]) == 9
+    assert set(outcome["value"].values()) == {True}
+
+
+def test_gradients_of_recurrent_layers_are_unsupported(outcomes: Outcomes) -> None:
+    assert tells(
+        outcomes["recurrent_gradient"]["error"], "harness-sim-unsupported:", "aten::_thnn_fused_lstm_cell_backward_impl"
+    )

@@ -1,6 +1,8 @@
 // Operators of the fake device: each runs its CPU kernel on aliases of the same memory.
 #include <ATen/EmptyTensor.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/cat.h>
 #include <torch/library.h>
 
 #include <cstring>
@@ -175,6 +177,47 @@ Tensor& set_tensor(Tensor& self, const Tensor& source) {
   return set_storage(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
 }
 
+// ---- Cells of recurrent layers, which torch fuses on CUDA alone.
+
+Tensor with_bias(const Tensor& gates, const std::optional<Tensor>& bias, Aliases& aliases) {
+  Tensor lowered = aliases.on_cpu(gates);
+  return bias && bias->defined() ? lowered + aliases.on_cpu(*bias) : lowered;
+}
+
+using OptionalTensor = std::optional<Tensor>;
+
+// Hochreiter and Schmidhuber, with the gates in torch's order: input, forget, cell, output.
+std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& of_input, const Tensor& of_hidden, const Tensor& cell,
+                                             const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
+  check_device_is_well();
+  Aliases aliases;
+  Uncounted inside;
+  at::NoGradGuard no_grad;
+  auto gates =
+      (with_bias(of_input, input_bias, aliases) + with_bias(of_hidden, hidden_bias, aliases)).chunk(4, /*dim=*/1);
+  Tensor input = gates[0].sigmoid(), forget = gates[1].sigmoid(), fresh = gates[2].tanh(), output = gates[3].sigmoid();
+  Tensor next = forget * aliases.on_cpu(cell) + input * fresh;
+  Tensor workspace = at::cat({input, forget, fresh, output}, 1);
+  return {aliases.on_device(output * next.tanh(), true), aliases.on_device(next, true),
+          aliases.on_device(workspace, true)};
+}
+
+// Cho et al., as torch.nn.GRU has it, with the gates in torch's order: reset, update, new.
+std::tuple<Tensor, Tensor> gru_cell(const Tensor& of_input, const Tensor& of_hidden, const Tensor& hidden,
+                                    const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
+  check_device_is_well();
+  Aliases aliases;
+  Uncounted inside;
+  at::NoGradGuard no_grad;
+  auto in = with_bias(of_input, input_bias, aliases).chunk(3, 1);
+  auto own = with_bias(of_hidden, hidden_bias, aliases).chunk(3, 1);
+  Tensor before = aliases.on_cpu(hidden);
+  Tensor reset = (in[0] + own[0]).sigmoid(), update = (in[1] + own[1]).sigmoid();
+  Tensor fresh = (in[2] + reset * own[2]).tanh();
+  Tensor workspace = at::cat({reset, update, fresh, before, own[2]}, 1);
+  return {aliases.on_device(fresh + update * (before - fresh), true), aliases.on_device(workspace, true)};
+}
+
 // ---- The harness's own: shared memory as a tensor.
 
 Tensor map_buffer(int64_t fd, int64_t offset, int64_t nbytes, int64_t period) {
@@ -226,6 +269,8 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   // These choose their algorithm by the device: below here there would be no kernel for CUDA's.
   library.impl("convolution", on_cpu());
   library.impl("convolution_backward", on_cpu());
+  library.impl("_thnn_fused_lstm_cell", &lstm_cell);
+  library.impl("_thnn_fused_gru_cell", &gru_cell);
   library.impl("set_.source_Storage", &set_whole_storage);
   library.impl("set_.source_Storage_storage_offset", &set_storage);
   library.impl("set_.source_Tensor", &set_tensor);
