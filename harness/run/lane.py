@@ -183,7 +183,8 @@ class ProcessLane:
     def open(self, config: Config, environment: Environment) -> None:
         """Start the process: it imports torch meanwhile."""
         if self._pipe is None:
-            self._start()
+            with contextlib.suppress(OSError):  # evaluate() meets it again
+                self._start()
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         """Return what became of it, also where the lane's process itself ended for the second time: that is a

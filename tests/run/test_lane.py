@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,3 +86,22 @@ def test_who_stops_reading_ends_the_lanes(tmp_path: Path) -> None:
         assert running
         evaluations.close()
         assert [pid for pid in running if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_process_that_cannot_be_started_early_is_met_again_when_it_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no more processes")
+
+    with two_lanes(tmp_path) as session:
+        lane = next(iter(session.lanes.by_name.values()))
+        lane.open(session.config, session.environment)
+        assert len(pids(session)) == 1
+        lane.open(session.config, session.environment)
+        (first,) = pids(session)
+        lane.close()
+        assert not Path(f"/proc/{first}").exists()
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+        lane.open(session.config, session.environment)
+        assert pids(session) == []
