@@ -51,10 +51,13 @@ def worker(tmp_path: Path) -> Iterator[WorkerProcess]:
         yield started
 
 
-def load(worker: WorkerProcess, folder: Path, text: str) -> None:
+def load(worker: WorkerProcess, folder: Path, text: str, usage: Any = None) -> None:
+    """Have it import a solution of this text, under the eyes of `usage` from then on."""
     (folder / "solution").mkdir()
     (folder / "solution" / "solution.py").write_text(text)
-    worker.ask(Load(bring(worker, folder / "solution"), "ModelNew", FLAGS), 60)
+    path = bring(worker, folder / "solution")
+    worker._usage = usage or worker._usage
+    worker.ask(Load(path, "ModelNew", FLAGS), 60)
 
 
 def state_of(pid: int) -> str:
@@ -105,9 +108,8 @@ def test_nothing_is_looked_at_while_a_quick_answer_is_awaited(
 
 def test_who_keeps_the_referee_waiting_is_looked_at(worker: WorkerProcess, tmp_path: Path) -> None:
     looks: Any = Looks(ExceededLimit(Verdict.OUT_OF_MEMORY, "took more than 1.0 GiB of host memory"))
-    worker._usage = looks
     with pytest.raises(SolutionFailed, match="took more than") as caught:
-        load(worker, tmp_path, "import time\ntime.sleep(1000)\n")
+        load(worker, tmp_path, "import time\ntime.sleep(1000)\n", looks)
     assert caught.value.verdict is Verdict.OUT_OF_MEMORY
 
 
