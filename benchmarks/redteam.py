@@ -146,7 +146,7 @@ def _row(evaluation: Evaluation, case: Case) -> dict[str, Any]:
         "noticed_by": list(dict.fromkeys(checks)) or [evaluation.verdict.value],
         "is_right": _is_right(evaluation, case),
         "seconds": round(evaluation.duration_s, 1),
-        "words": evaluation.failure.reason if evaluation.failure else f"{speedup:.3f}" if speedup else "",
+        "words": evaluation.failure.reason if evaluation.failure else f"{speedup.estimate:.3f}" if speedup else "",
     }
 
 
