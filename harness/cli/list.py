@@ -133,7 +133,8 @@ def _print(listing: list[dict[str, Any]], nothing: str) -> None:
 
     lines: list[RenderableType] = []
     for entry in listing:
-        about = f"  {one_line(entry['title'])} ({entry['precision']})" if "title" in entry else "  broken"
+        precision = f" ({entry['precision']})" if entry.get("precision") else ""
+        about = f"  {one_line(entry['title'])}{precision}" if "title" in entry else "  broken"
         lines.append(Text.assemble((entry["name"], "bold"), about))
         detail = f"cases: {', '.join(entry['cases'])}" if "cases" in entry else entry["error"]
         lines.append(Padding(Text(one_line(detail), style="dim"), (0, 0, 0, 2), expand=False))

@@ -71,7 +71,7 @@ _EXPLAINED = 0.9
 def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> str | None:
     """Name the arithmetic that outputs for these inputs show: one cheaper than the problem's precision, or that; None
     where they show neither."""
-    precision = setting.problem.precision
+    precision = setting.precision
     if setting.oracle.rows(inputs, setting.spec) is None and count_elements(inputs, setting.spec) > _MOST_ELEMENTS:
         return None
     try:

@@ -16,7 +16,7 @@ from harness.devices import beyond_simulator
 from harness.errors import HarnessError, Interrupted, MachineError
 from harness.model.arms import ReferenceArm
 from harness.model.environment import Environment
-from harness.model.evaluation import Evaluation, Failure, SolutionRef, SpeedOfLight
+from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
 from harness.model.languages import python_languages_in
 from harness.model.own_lines import in_own_lines
 from harness.model.roofline import arithmetic_of, at_clocks_seen, kept_light, speed_of_light
@@ -123,13 +123,14 @@ def _recorded(
     started_at: datetime.datetime,
     seconds: float,
 ) -> Evaluation:
-    light = _speed_of_light(job, environment, found)
+    problem = replace(job.problem_ref, precision=found.precision or job.problem_ref.precision)
+    light = _speed_of_light(job, problem, environment, found)
     return Evaluation(
         id=_new_id(started_at),
         run=job.run,
         started_at=started_at.isoformat(timespec="milliseconds"),
         duration_s=seconds,
-        problem=job.problem_ref,
+        problem=problem,
         solution=with_expectation(job, environment, verdict),
         cases=job.cases,
         config=job.config,
@@ -188,12 +189,12 @@ def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> So
     return replace(job.solution_ref, expected_verdict=verdict) if is_expected else job.solution_ref
 
 
-def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
+def _speed_of_light(job: Job, problem: ProblemRef, environment: Environment, found: Found) -> SpeedOfLight | None:
     """Set the work against the ceilings at the clocks seen, which `found` keeps, with a remark on who is faster."""
     if found.work is None or found.ceilings is None:
         return None
     found.ceilings = at_clocks_seen(found.ceilings, found.timing)
-    arithmetic = arithmetic_of(job.solution_ref.precision, job.problem_ref.precision, environment.flags, found.work)
+    arithmetic = arithmetic_of(job.solution_ref.precision, problem.precision, environment.flags, found.work)
     light = speed_of_light(found.work, found.ceilings, arithmetic)
     if found.timing is None:
         return light

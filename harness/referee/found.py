@@ -35,6 +35,8 @@ class Found:
     protections: tuple[str, ...] = ()
     confinement: ConfinementLevel | None = None
     computed_in: str | None = None
+    precision: str | None = None
+    """The problem's, where the reference has run."""
     case: str | None = None
     """The one that is being judged or timed."""
 

@@ -39,7 +39,7 @@ def make_job(run: str, task: Task, config: Config, seed: int) -> Job:
         cases=task.cases,
         config=config,
         seed=seed,
-        problem_ref=ProblemRef(problem.name, problem.sha256, problem.precision, problem.title),
+        problem_ref=ProblemRef(problem.name, problem.sha256, problem.precision or "float32", problem.title),
         solution_ref=SolutionRef(
             name=solution.name,
             sha256=solution.sha256,

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import math
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -72,7 +73,8 @@ class Lessons:
 class Setting:
     """A case made ready for judging.
 
-    `meta_inputs` is None on a GPU, and where get_inputs() needs real memory. `call_bytes` is the most that an eager
+    `precision` is the problem's, or that of its tensors where problem.yaml names none. `meta_inputs` is None on a GPU,
+    and where get_inputs() needs real memory. `call_bytes` is the most that an eager
     call allocates on a GPU, outputs included; 0 without a GPU. `repeat` counts earlier measurements: each has fresh
     workers, other inputs and the same weights.
     """
@@ -84,6 +86,7 @@ class Setting:
     model: torch.nn.Module
     oracle: Oracle
     spec: OutputSpec
+    precision: str
     meta_inputs: list[Any] | None
     repeat: int = 0
     call_bytes: int = 0
@@ -247,7 +250,32 @@ def prepare_setting(
     oracle = Oracle(reference, model, is_claimed, device)
     if lessons.oracle is not None:
         oracle.kind, oracle.why_float32 = lessons.oracle
-    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes, lessons)
+    return Setting(
+        problem=problem,
+        case=case,
+        master_seed=master_seed,
+        reference=reference,
+        model=model,
+        oracle=oracle,
+        spec=spec,
+        precision=problem.precision or _usual_precision(inputs, spec),
+        meta_inputs=meta_inputs,
+        repeat=repeat,
+        call_bytes=call_bytes,
+        lessons=lessons,
+    )
+
+
+def _usual_precision(inputs: Sequence[Any], spec: OutputSpec) -> str:
+    """The floating dtype of most elements of inputs and outputs; float32 where they have none of 16 bits or more."""
+    elements = Counter({torch.float32: 0})
+    for value in inputs:
+        if isinstance(value, torch.Tensor):
+            elements[value.dtype] += value.numel()
+    for dtype, shape in zip(spec.dtypes, spec.shapes, strict=True):
+        elements[dtype] += math.prod(shape)
+    usual = max((one for one in elements if one.is_floating_point and one.itemsize > 1), key=elements.__getitem__)
+    return str(usual).removeprefix("torch.")
 
 
 def _times_out_of_memory() -> int:

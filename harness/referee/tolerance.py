@@ -97,7 +97,7 @@ class ErrorEvidence:
 
 
 def gather_evidence(
-    oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str
+    oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str | None
 ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
     """Run the reference in each way in which an honest kernel may compute, and measure the errors of each output.
     Return the oracle's answer as well.
@@ -236,15 +236,15 @@ def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance, enough: flo
     return comparison.result().worst
 
 
-def least_for(dtype: torch.dtype, precision: str) -> float:
+def least_for(dtype: torch.dtype, precision: str | None) -> float:
     """The least tolerance of an output, in local scales: by its dtype, or by a looser declared precision."""
     name = _part_of(dtype)
     if name not in LEAST_TOLERANCE:
         return 0.0
-    return LEAST_TOLERANCE[name] if precision == "float32" else max(LEAST_TOLERANCE[name], LEAST_TOLERANCE[precision])
+    return max(LEAST_TOLERANCE[name], LEAST_TOLERANCE[precision] if precision else 0.0)
 
 
-def least_tolerance(want: torch.Tensor, dtype: torch.dtype, precision: str) -> Tolerance:
+def least_tolerance(want: torch.Tensor, dtype: torch.dtype, precision: str | None) -> Tolerance:
     """The tolerance of an output where nothing can be measured. `want` are right values, as many as there are."""
     return unit_of(want).times(least_for(dtype, precision))
 
@@ -255,8 +255,8 @@ def _part_of(dtype: torch.dtype) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
-def _computed_in(errors: dict[str, float], dtype: torch.dtype, precision: str) -> str:
+def _computed_in(errors: dict[str, float], dtype: torch.dtype, precision: str | None) -> str:
     """The loosest of the output's dtype, the declared precision, and tf32 where the errors show it."""
     strict = errors.get("strict float32", math.inf)
     seen = "tf32" if max(errors.values(), default=0.0) > _TF32_GAIN * strict else "float32"
-    return max((_part_of(dtype), precision, seen), key=lambda name: FORGIVEN.get(name, 0.0))
+    return max((_part_of(dtype), precision or seen, seen), key=lambda name: FORGIVEN.get(name, 0.0))

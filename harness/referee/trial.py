@@ -262,6 +262,7 @@ class Trial:
         if known is not None and known.is_short:
             known = None
         setting = prepare_setting(problem, case, job.seed, self._workers.host.torch_device, repeat, known)
+        self._found.precision = setting.precision
         if must_be_sampled(setting, self._workers.host):
             self._sampled.add(case)
         is_sampled = case in self._sampled

@@ -22,21 +22,23 @@ _RULES = """\
 - Modules are called in eval(). A normalisation may take the batch's statistics, as in training mode, or the kept ones.
 - Compute anew on every call: outputs of earlier calls, and values that only these inputs have, are not to be used.
 - Launch on the current stream, and don't synchronise in forward().
-- Outputs are compared with the reference in float64, on several seeds and on changed inputs. The declared precision is
-  {precision}. Speed counts only where values are right."""
+- Outputs are compared with the reference in float64, on several seeds and on changed inputs. Speed
+  counts only where values are right."""
+_PRECISION = "\n- The declared precision is {}."
 _STEP = """
 - A call is a training step: forward(), then backward with random gradients of the outputs. The gradients of inputs and
   parameters are compared and timed as well: call your kernels in a torch.autograd.Function."""
 
 
 def prompt_text(
-    title: str, source: str, precision: str, cases: Sequence[str], description: str = "", backward: bool = False
+    title: str, source: str, precision: str | None, cases: Sequence[str], description: str = "", backward: bool = False
 ) -> str:
     """`source` is the reference's, `cases` are the problem's. `backward`: a call is a training step."""
+    rules = _RULES + (_PRECISION.format(precision) if precision else "") + (_STEP if backward else "")
     pieces = [
         "Write a faster replacement for the PyTorch module Model below, with GPU kernels of your own.",
         f"# Task: {harmless(title)}\n\n{harmless(description).strip()}".rstrip(),
-        f"# Rules\n\n{_RULES.format(precision=precision)}{_STEP if backward else ''}",
+        f"# Rules\n\n{rules}",
         f"# Cases\n\n{_cases(cases)}",
         f"# Reference\n\n{fenced(source, 'python')}",
         "# Answer\n\nAnswer with the whole file in one Python block: imports, kernels, and ModelNew.",

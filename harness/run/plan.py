@@ -81,7 +81,7 @@ def _keys(tasks: Sequence[Task], config: Config, environment: Environment) -> li
     for task in tasks:
         name = task.problem.name
         if name not in problems:  # hashed once, however many solutions it has
-            problems[name] = ProblemRef(name, task.problem.sha256, task.problem.precision)
+            problems[name] = ProblemRef(name, task.problem.sha256, task.problem.precision or "float32")
         about = task.solution.about
         solution = SolutionRef(
             task.solution.name, task.solution.sha256, about.author, about.precision, about.expected_verdict

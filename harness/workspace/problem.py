@@ -71,8 +71,9 @@ class ProblemFile:
     """A description of what is computed."""
     tags: tuple[str, ...] = ()
     """Words to find it by."""
-    precision: Precision = "float32"
-    """The arithmetic that outputs are held to."""
+    precision: Precision | None = None
+    """The arithmetic that outputs are held to. Default: the floating-point type of most of the reference's input and
+    output elements, of 16 bits or more."""
     tolerance: Literal["exact"] | NamedTolerance | None = None
     """exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: derived."""
     independent_batch: bool = False
@@ -101,7 +102,7 @@ class Problem:
     title: str
     description: str
     tags: tuple[str, ...]
-    precision: Precision
+    precision: Precision | None
     tolerance: Tolerance | None
     independent_batch: bool
     cases: dict[str, Case]

@@ -53,7 +53,7 @@ def complaint(tmp_path: Path, yaml: str | None = None, source: str = SOURCE) -> 
 def test_a_kernelbench_file_is_a_problem_as_it_stands(tmp_path: Path) -> None:
     problem = load_problem(problem_folder(tmp_path))
     assert (problem.name, problem.title, problem.description, problem.tags) == ("relu2d", "relu2d", "", ())
-    assert (problem.precision, problem.tolerance) == ("float32", None)
+    assert (problem.precision, problem.tolerance) == (None, None)
     assert problem.cases == {"full": Case()}
     assert problem.independent_batch is False
     assert problem.source_for("full") == SOURCE
@@ -212,7 +212,7 @@ def test_python_that_is_nested_deep_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
-    assert load_problem(problem_folder(tmp_path, "# nothing yet\n")).precision == "float32"
+    assert load_problem(problem_folder(tmp_path, "# nothing yet\n")).precision is None
 
 
 def test_an_unknown_constant_gets_a_suggestion(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
                 if found := _what_makes_it_right(case, taken, call):
                     reason = f"{found}; when wrong, {wrong}"
                     raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
-                name, precision = case.computed_in(taken, call), case.setting.problem.precision
+                name, precision = case.computed_in(taken, call), case.setting.precision
                 if name in CHEAPER[precision] and name != precision:
                     wrong.failure = replace(wrong.failure, reason=f"{wrong}; operands rounded to {name} explain it")
                 raise

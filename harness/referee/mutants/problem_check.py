@@ -40,6 +40,7 @@ class _Findings:
     derived: list[DerivedTolerance] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     works: dict[str, Work] = field(default_factory=dict)
+    arithmetic: dict[str, str] = field(default_factory=dict)
 
 
 def check_problem(
@@ -61,6 +62,7 @@ def check_problem(
             setting = prepare_setting(problem, case, seed, device)
             if work := work_of(setting):
                 found.works[case] = work
+                found.arithmetic[case] = arithmetic_of(None, setting.precision, FLAGS, work)
             _examine(setting, found)
         except TooLarge as error:
             found.skipped[case] = str(error)
@@ -70,7 +72,6 @@ def check_problem(
             found.skipped[case] = "takes more memory than there is"
         if device == "cuda":
             torch.cuda.empty_cache()
-    arithmetic = {case: arithmetic_of(None, problem.precision, FLAGS, work) for case, work in found.works.items()}
     return ProblemCheck(
         problem=problem.name,
         sha256=problem.sha256,
@@ -84,7 +85,7 @@ def check_problem(
         remarks=tuple(dict.fromkeys(found.remarks)),
         duration_s=time.monotonic() - started,
         works=found.works,
-        lights={c: speed_of_light(work, ceilings, arithmetic[c]) for c, work in found.works.items() if ceilings},
+        lights={c: speed_of_light(work, ceilings, found.arithmetic[c]) for c, work in found.works.items() if ceilings},
     )
 
 

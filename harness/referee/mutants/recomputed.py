@@ -18,7 +18,7 @@ from harness.referee.mutants.mutants import Answers, Mutant, Specimen
 
 def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
     """The mutants that fit the problem's precision, parameters and number of inputs."""
-    cheaper = _CHEAPER.get(specimen.setting.problem.precision, ())
+    cheaper = _CHEAPER.get(specimen.setting.precision, ())
     if not operations_of_run(specimen.setting.model, specimen.inputs).total:
         cheaper = tuple(name for name in cheaper if name != "tf32")  # tensor cores do products alone
     rounded = tuple(_rounded(name) for name in cheaper)
