@@ -39,6 +39,8 @@ from harness.workspace.problem import FULL
 
 COMPLETE_BYTES = 32 * 2**20
 """Cases whose inputs and outputs fit into this run whole; larger ones are sampled."""
+_QUICK_BYTES, _SLOW_S = 2**20, 5.0
+"""Between these a reference that takes so long a call, such as a recurrence in Python, isn't run at the full shape."""
 _DRAWN_BYTES = 2 * 2**30
 """The most that the referee draws where there is no small case to draw from."""
 _PERIOD_PAGES = 4099
@@ -76,10 +78,12 @@ class PeriodicInput:
 
 
 def must_be_sampled(setting: Setting, host: Host) -> bool:
-    """Say whether a case is too large to be simulated whole."""
+    """Say whether a case is too large to be simulated whole: the kernel's part, or the reference's, which is run some
+    twenty times."""
     if host.name != "sim" or setting.meta_inputs is None:
         return False
-    return tensor_bytes(setting.meta_inputs) + setting.spec.nbytes > COMPLETE_BYTES
+    nbytes = tensor_bytes(setting.meta_inputs) + setting.spec.nbytes
+    return nbytes > COMPLETE_BYTES or (nbytes > _QUICK_BYTES and setting.call_s > _SLOW_S)
 
 
 def check_sampled(
@@ -164,7 +168,7 @@ def _lay(buffers: Buffers, host: SimHost, inputs: Sequence[Any], setting: Settin
 
 def _oracle_is_cheap(setting: Setting) -> bool:
     """Say whether the reference can be run for the whole case, where its rows aren't known to be independent."""
-    if setting.problem.independent_batch:
+    if setting.problem.independent_batch or (setting.lessons.call_s or 0.0) > _SLOW_S:
         return False
     work = work_of(setting)
     return work is not None and work.least_bytes <= _WHOLE_BYTES and (work.operations or 0) <= _WHOLE_OPERATIONS

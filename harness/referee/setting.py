@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import math
 import secrets
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,8 @@ class Lessons:
     """The variants that the reference bears, by a setting's `repeat` (inputs.draws)."""
     oracle: tuple[OracleKind, str | None] | None = None
     """The oracle's kind, and why it isn't in float64."""
+    call_s: float | None = None
+    """The seconds of a call of the reference's, where they have been asked for."""
     is_short: bool = False
     """True where memory was short, perhaps by a solution's doing: then they are for none but that one."""
 
@@ -128,6 +131,16 @@ class Setting:
     def answer_with_evidence(self, inputs: Sequence[Any]) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
         """The oracle's answer, on the host where the device's memory is too short, and evidence_on()."""
         return gather_evidence(self.oracle, inputs, self.spec, self.problem.precision)
+
+    @property
+    def call_s(self) -> float:
+        """The seconds of a call of the reference's, from the first one. Raises: InvalidProblem."""
+        if self.lessons.call_s is None:
+            inputs = self.reference.make_inputs(0)
+            started = time.monotonic()
+            self.oracle.native(inputs)
+            self.lessons.call_s = time.monotonic() - started
+        return self.lessons.call_s
 
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:

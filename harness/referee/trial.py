@@ -266,9 +266,10 @@ class Trial:
         if must_be_sampled(setting, self._workers.host):
             self._sampled.add(case)
         is_sampled = case in self._sampled
-        if not is_sampled and known is None:
-            setting.derived()  # finds out which rows are independent
-            setting = telling(setting)
+        if known is None:
+            if not is_sampled:
+                setting.derived()  # finds out which rows are independent
+                setting = telling(setting)
             for other in [one for one in lessons if (one[0], one[-1]) != (problem.sha256, job.seed)]:
                 del lessons[other]
             lessons[key] = setting.lessons

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,18 @@ from harness.devices.base import SharedBuffer
 from harness.model.verdict import Verdict
 from harness.referee import sampling
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.sampling import PeriodicInput, _data_extents, _runs, _was_written, _written_rows, periodic_input
+from harness.referee.sampling import (
+    PeriodicInput,
+    _data_extents,
+    _oracle_is_cheap,
+    _runs,
+    _was_written,
+    _written_rows,
+    must_be_sampled,
+    periodic_input,
+)
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
-from tests.referee.in_process import InProcessDevice, checked, setting_of
+from tests.referee.in_process import InProcessDevice, checked, in_process_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -224,3 +234,18 @@ def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> Non
     outcome, _ = checked(setting_of(tmp_path, source, yaml), Scaled)
     assert outcome.failed is None
     assert [check.passed for check in outcome.checks] == [True]
+
+
+@pytest.mark.parametrize(("seconds", "slow"), [(0.0, False), (0.02, True)])
+def test_a_slow_reference_is_run_once_at_the_full_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, slow: bool
+) -> None:
+    monkeypatch.setattr(sampling, "_SLOW_S", 0.01)
+    monkeypatch.setattr(sampling, "_QUICK_BYTES", 0)
+    waits = f"time.sleep({seconds} if str(x.device) == 'cpu' else 0) or calls.append(x.device.type) or x * 2"
+    source = DOUBLE.replace("import torch\n", "import time\nimport torch\n\ncalls = []\n", 1)
+    setting = setting_of(tmp_path, source.replace("return x * 2", f"return {waits}").replace("5000", "50"))
+    for again in (setting, replace(setting, repeat=1)):
+        assert must_be_sampled(again, in_process_host()) is slow
+        assert _oracle_is_cheap(again) is not slow
+    assert setting.reference.constant("calls").count("cpu") == 1
