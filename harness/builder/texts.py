@@ -52,11 +52,16 @@ class Texts:
         return all(self._is_built(text, text.key(compilers_of(self.workers)), made) for text in texts)
 
     def built(self) -> list[ExtensionReport]:
-        """Report those known ones that compile, as a worker would."""
+        """Report the known ones as a worker would; a refused one only where none of its name compiles."""
         keys = {text.key(compilers_of(self.workers)): text.name for text in self.known()}
         places = (self._root / SHARED, self._root / self.namespace)
-        good = [key for key in keys if any(has_library(place, key) for place in places)]
-        return [ExtensionReport(keys[key], key, True, True, 0.0) for key in good]
+        reports = [
+            ExtensionReport(name, key, any(has_library(place, key) for place in places), True, 0.0)
+            for key, name in keys.items()
+            if any(has_build(place, key) for place in places)
+        ]
+        good = {report.name for report in reports if report.succeeded}
+        return [report for report in reports if report.succeeded or report.name not in good]
 
     @property
     def _root(self) -> Path:

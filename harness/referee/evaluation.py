@@ -75,6 +75,9 @@ def evaluate(
             let_go(error)
             raise Outage(what) from None
         verdict, failure = _verdict_on(settled(error))
+        if failure and verdict in _OF_A_SUBSTITUTE and environment.backend == "sim" and built.missing:
+            failure = replace(failure, reason=f"{built.missing[0]}; {failure.reason}", next_step="run it on a GPU")
+            verdict = Verdict.UNSUPPORTED
         let_go(error)  # now: its frames refer to it, and would keep the GPU's memory until Python collects garbage
     if changed := change_meanwhile(job.problem, job.problem_ref.sha256):
         is_cheat = isinstance(changed, SolutionFailed)
@@ -82,6 +85,10 @@ def evaluate(
         failure = changed.failure if isinstance(changed, SolutionFailed) else _failure(verdict, str(changed))
     seconds = built.seconds + time.monotonic() - started
     return _recorded(job, environment, built, found, verdict, failure, started_at, seconds)
+
+
+_OF_A_SUBSTITUTE = {Verdict.NO_CUSTOM_KERNEL, Verdict.WRONG_VALUES}
+"""Verdicts on what may run in the place of an extension that the simulator can't build: on a GPU it wouldn't."""
 
 
 def _verdict_on(error: Exception) -> tuple[Verdict, Failure | None]:

@@ -164,7 +164,7 @@ def describe_finding(finding: Finding) -> str:
 
 
 def _described(structure: str, count: int) -> str:
-    return f"a {structure}" + (f" of {count}" if count and structure in {"tuple", "list"} else "")
+    return f"a {structure}" + (f" of {count}" if count and structure == "tuple" else "")
 
 
 def _shape(shape: Sequence[int]) -> str:

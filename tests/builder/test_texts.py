@@ -20,6 +20,7 @@ from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Load
 from harness.workspace.solution import Solution, load_solution
+from tests.wording import tells
 
 pytestmark = pytest.mark.sim
 
@@ -172,3 +173,11 @@ def test_a_worker_that_was_offered_no_build_builds_for_itself(workers: Workers, 
         with pytest.raises(SolutionRaised) as caught:  # that one isn't 13 was found out
             worker.ask(Construct(encode_value([]), 0), 60)
     assert [(report.succeeded, report.text) for report in caught.value.raised.extensions] == [(True, None)]
+
+
+def test_a_refused_text_that_forward_came_to_is_said(workers: Workers, tmp_path: Path) -> None:
+    """A solution may catch the refusal, and run something else."""
+    one = solution(tmp_path, "first", after="pass")
+    text = ExtensionText("other", ("int64_t other() { return and_not_here; }",), (), {"other": "other"})
+    (missing,) = build(workers, one, [], LimitsConfig(), wanted=[text]).missing
+    assert tells(missing, "'other'", "and_not_here")

@@ -50,12 +50,6 @@ def test_the_right_form_goes_through() -> None:
         ),
         (taken("NoneType"), ONE, Verdict.WRONG_OUTPUT_TYPE, "returned a NoneType where the reference returns a tensor"),
         (
-            taken("list", form(), form()),
-            TWO,
-            Verdict.WRONG_OUTPUT_TYPE,
-            "returned a list of 2 where the reference returns a tuple of 2",
-        ),
-        (
             taken("tuple", form()),
             TWO,
             Verdict.WRONG_OUTPUT_TYPE,

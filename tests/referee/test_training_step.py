@@ -149,7 +149,7 @@ def test_a_wrong_gradient_is_a_wrong_value(
 @pytest.mark.parametrize(
     ("model", "verdict", "words"),
     [
-        (Listed, Verdict.RUNTIME_ERROR, ("list", "tensor")),
+        (Listed, Verdict.RUNTIME_ERROR, ("tuple", "tensor")),
         (Undifferentiable, Verdict.RUNTIME_ERROR, ("torch.autograd.Function",)),
         (Renamed, Verdict.LOAD_ERROR, ("scale", "layer.weight")),
     ],
