@@ -85,7 +85,7 @@ def prompt(problem: ProblemName) -> None:
     from harness.workspace.workspace import find_workspace
 
     found = find_workspace(Path.cwd()).problem(problem)
-    text = prompt_text(found.title, found.source, found.precision, list(found.cases), found.description, found.backward)
+    text = prompt_text(found.title, found.source, found.precision, found.changes, found.description, found.backward)
     typer.echo(text, nl=False)
 
 

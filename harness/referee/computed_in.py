@@ -64,8 +64,10 @@ _OPERANDS = ((0, 1), (0,), (1,))
 _SHOWN, _ABSENT = 0.4, 0.1
 """The part of a rounding's whole effect that shows it, up to its inverse, and the part below which it isn't there.
 Formats next to each other lie eightfold apart, but for those of eight bits."""
-_EXPLAINED = 0.9
+_EXPLAINED = 0.5
 """The share of an error that a rounding which explains it leaves at most."""
+_FEWEST = 16
+"""Elements below which an error has hardly a direction."""
 
 
 def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> str | None:
@@ -77,7 +79,7 @@ def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch
     try:
         some = setting.some_rows(inputs, _EXAMINED)
         want = setting.oracle.answer(copied(some), may_turn=False)
-        error = _difference(outputs, want)
+        error = _difference(outputs, want) - _difference(setting.rounded(want), want)  # results are rounded anyway
         size = float(error.norm())
         moved = list(_effects(setting, some, want, CHEAPER[precision][-1], _OPERANDS[:1]))
         if all(size < _ABSENT * float(one.norm()) for one in moved):
@@ -112,7 +114,8 @@ def _effects(
 def _explains(moved: torch.Tensor, error: torch.Tensor) -> bool:
     """Say whether an error has about so much of a rounding's effect, and little else."""
     part = float(error @ moved) / max(_LEAST, float(moved @ moved))
-    return _SHOWN < part < 1 / _SHOWN and float((error - moved).norm()) < _EXPLAINED * float(error.norm())
+    is_alike = float((error - moved).norm()) < _EXPLAINED * float(error.norm())
+    return is_alike and _SHOWN < part < 1 / _SHOWN and error.numel() >= _FEWEST
 
 
 def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> torch.Tensor:

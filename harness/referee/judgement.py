@@ -173,6 +173,8 @@ def _shape(shape: Sequence[int]) -> str:
 
 def _listed(output: OutputComparison) -> str:
     rows = [f"  {list(m.index)}: got {m.got:.9g}, want {m.want:.9g}" for m in output.first_mismatches]
-    held = "no error is tolerated" if math.isinf(output.worst) else f"{output.worst:.3g} times the tolerance"
+    held = f"{output.worst:.3g} times the tolerance"
+    if math.isinf(output.worst):
+        held = "no error is tolerated" if output.tolerance.is_exact else "some are NaN or infinite, and must not be"
     largest = f"largest absolute error {output.max_abs_error:.3g}, relative {output.max_rel_error:.3g}"
     return "\n".join([f"{largest}, {held}; first mismatches:", *rows])

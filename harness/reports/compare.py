@@ -27,7 +27,7 @@ from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, n
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
-from harness.reports.run import SOLUTION, TIMES, caveats, failure_section, heading, resources, shares
+from harness.reports.run import SOLUTION, TIMES, caveats, failure_section, heading, remark_lines, resources, shares
 from harness.reports.terminal import reporting
 
 _MOST_FAILURES = 20
@@ -61,8 +61,7 @@ def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verb
             yield Line(f"… and {len(failed) - _MOST_FAILURES} more", "faint")
         yield Line("--verbose tells more; 'harness show ID' shows one evaluation whole", "faint")
         yield Line("")
-    for remark, count in Counter(remark for e in evaluations for remark in e.remarks).items():
-        yield Line(f"remark: {remark}" + (f" ({count} solutions)" if count > 1 else ""), "faint")
+    yield from remark_lines(evaluations)
     if warning := of_several_gpus(e.environment.gpu_uuid for e in evaluations if e.timing):
         yield Line(f"remark: {warning}", "unsure")
     yield from _summary(evaluations, kept)

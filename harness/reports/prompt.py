@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from harness.model.evaluation import Evaluation, Failure
 from harness.model.timing import Timing
@@ -21,6 +22,7 @@ _RULES = """\
   part of the work may stay with torch, but a solution whose own kernels do nothing is rejected.
 - Modules are called in eval(). A normalisation may take the batch's statistics, as in training mode, or the kept ones.
 - Compute anew on every call: outputs of earlier calls, and values that only these inputs have, are not to be used.
+- Return new memory from every call: who holds an earlier output must not see it change. Workspaces may be kept.
 - Launch on the current stream, and don't synchronise in forward().
 - Outputs are compared with the reference in float64, on several seeds and on changed inputs. Speed
   counts only where values are right."""
@@ -31,9 +33,15 @@ _STEP = """
 
 
 def prompt_text(
-    title: str, source: str, precision: str | None, cases: Sequence[str], description: str = "", backward: bool = False
+    title: str,
+    source: str,
+    precision: str | None,
+    cases: Mapping[str, Mapping[str, Any]],
+    description: str = "",
+    backward: bool = False,
 ) -> str:
-    """`source` is the reference's, `cases` are the problem's. `backward`: a call is a training step."""
+    """`source` is the reference's; `cases` are the problem's, with what each changes of it. `backward`: a call is a
+    training step."""
     rules = _RULES + (_PRECISION.format(precision) if precision else "") + (_STEP if backward else "")
     pieces = [
         "Write a faster replacement for the PyTorch module Model below, with GPU kernels of your own.",
@@ -51,12 +59,14 @@ def feedback_text(evaluation: Evaluation) -> str:
     return "\n\n".join(_pieces(evaluation)) + "\n"
 
 
-def _cases(names: Sequence[str]) -> str:
-    if len(names) == 1:
+def _cases(cases: Mapping[str, Mapping[str, Any]]) -> str:
+    if len(cases) == 1:
         return "The sizes are those of the reference as it stands."
-    return (
-        f"It must be right in each of these: {', '.join(map(harmless, names))}. 'full' is the reference as it stands."
-    )
+    lines = ["It must be right in each of these:", ""]
+    for name, changes in cases.items():
+        words = ", ".join(f"{key} = {value}" for key, value in changes.items()) or "the reference as it stands"
+        lines.append(f"- {harmless(name)}: {harmless(words)}")
+    return "\n".join(lines)
 
 
 def _pieces(evaluation: Evaluation) -> Iterator[str]:

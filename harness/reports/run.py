@@ -32,6 +32,8 @@ TIMES: Sequence[ColumnOf[Evaluation]] = (
 )
 
 
+_MOST_NAMES = 3
+"""The most solutions that a remark names."""
 _OF_VALUES = (Verdict.PASSED, Verdict.WRONG_VALUES, Verdict.NO_CUSTOM_KERNEL)
 """Verdicts beside which an error says anything: another fault may end cases that passed before."""
 
@@ -55,8 +57,21 @@ def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Iterator[Blo
     yield from caveats(evaluations)
     if verbose:
         yield from resources(evaluations)
-    for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
-        yield Line(f"remark: {remark}", "faint")
+    yield from remark_lines(evaluations)
+
+
+def remark_lines(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
+    """Each remark once, with the solutions that it is on unless it is on all."""
+    whose: dict[str, list[str]] = {}
+    is_one_problem = len({one.problem.name for one in evaluations}) == 1
+    for one in evaluations:
+        name = one.solution.name if is_one_problem else f"{one.problem.name}/{one.solution.name}"
+        for remark in dict.fromkeys(one.remarks):
+            whose.setdefault(remark, []).append(name)
+    for remark, names in whose.items():
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        of = "" if len(names) == len(evaluations) else f"{', '.join(names[:_MOST_NAMES])}{more}: "
+        yield Line(f"remark: {of}{remark}", "faint")
 
 
 def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]], list[Line]]:

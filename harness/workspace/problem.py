@@ -114,6 +114,15 @@ class Problem:
     def sha256(self) -> str:
         return hash_folder(self.folder)
 
+    @property
+    def changes(self) -> dict[str, dict[str, Any]]:
+        """What each case changes of problem.py: its constants, and `init_inputs`."""
+        found = {}
+        for name, case in self.cases.items():
+            own = {} if case.init_inputs is None else {"init_inputs": list(case.init_inputs)}
+            found[name] = {**case.constants, **own}
+        return found
+
     def source_for(self, case: str) -> str:
         """Return problem.py with the case's constants in place."""
         return with_constants(self.source, self.cases[case].constants)

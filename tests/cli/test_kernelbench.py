@@ -49,6 +49,8 @@ def test_prompt_holds_the_reference(harness: Shell, workspace: Path) -> None:
     assert outcome.code == 0
     assert SOURCE.strip() in outcome.out
     assert "ModelNew" in outcome.out
+    assert "- full: the reference as it stands" in outcome.out
+    assert "- small: height = 3" in outcome.out
 
 
 def test_feedback_holds_verdict_reason_and_next_step(harness: Shell, workspace: Path) -> None:

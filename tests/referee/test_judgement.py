@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.model.check import Mismatch
+from harness.model.check import Mismatch, Tolerance
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import OutputSpec
 from harness.referee.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
@@ -170,3 +170,13 @@ def test_an_access_out_of_bounds_comes_before_what_it_brings_about_in_its_line()
 @pytest.mark.parametrize("findings", [[], [REMARK], [Finding("invented-by-a-worker", "?")]])
 def test_remarks_and_unknown_words_lead_to_none(findings: list[Finding]) -> None:
     assert fault_among(findings) is None
+
+
+@pytest.mark.parametrize(("tolerance", "word"), [(Tolerance(1e-3, 1e-3), "NaN"), (Tolerance(0.0, 0.0), "tolerated")])
+def test_an_error_without_a_size_is_said_in_words(tolerance: Tolerance, word: str) -> None:
+    wrong = comparison(
+        mismatches=1, worst=float("inf"), tolerance=tolerance, first_mismatches=(Mismatch((0, 0), 1.0, 2.0),)
+    )
+    with pytest.raises(SolutionFailed) as caught:
+        require_passed(check(wrong), ONE)
+    assert word in (caught.value.failure.details or "").partition(";")[0]

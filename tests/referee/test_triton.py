@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
-from harness.referee.buffers.turns import absent_language
+from harness.referee.buffers.turns import _beyond_simulator, absent_language
 from harness.referee.evaluation import with_expectation
 from harness.sandbox.wire.messages import Raised
 from tests.examples import passed
@@ -109,3 +109,18 @@ def test_kernels_of_a_language_that_is_missing_are_expected_to_be_unsupported(
     job: Any = SimpleNamespace(solution_ref=solution, solution=SimpleNamespace(about=about))
     environment = replace(passed().environment, backend=backend)
     assert with_expectation(job, environment, Verdict.UNSUPPORTED).expected_verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("symbol", "is_torchs"),
+    [
+        ("_ZN2at6detail10empty_cudaEN3c108ArrayRefIlEE", True),
+        ("_ZN3c104cuda20getCurrentCUDAStreamEa", True),
+        ("_Z9relu_cudaN2at6TensorE", False),  # declared, and never defined
+    ],
+)
+def test_what_torch_has_only_for_cuda_is_unsupported(symbol: str, is_torchs: bool) -> None:
+    raised = Raised("ImportError", f"/x/one.so: undefined symbol: {symbol}", "")
+    found = _beyond_simulator(raised, "sim")
+    assert (found is not None) is is_torchs
+    assert _beyond_simulator(raised, "cuda") is None

@@ -139,7 +139,8 @@ class TritonKernels:
         interpreter can't do is a gap of the simulator's."""
         while error.__cause__ is not None:
             error = error.__cause__
-        if isinstance(error, NameError) and is_of_kernel(error):
+        is_unknown = isinstance(error, NameError) or "module 'triton.language" in str(error)
+        if isinstance(error, Exception) and is_unknown and is_of_kernel(error):
             raise error
         if isinstance(error, AssertionError) and is_of_kernel(error):
             error = launch.fault("device-assert", str(error) or "an assertion failed", error)

@@ -11,6 +11,7 @@ import math
 import random
 import sys
 import threading
+import traceback
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -85,12 +86,13 @@ class Reference:
 
     def __init__(self, problem: Problem, case: str, device: str) -> None:
         self.case = case
+        self.path = str(problem.folder / "problem.py")
         self._device = device
         self._batch_statistics = problem.batch_statistics
         self._is_step = problem.backward
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
-            code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
+            code = compile(problem.source_for(case), self.path, "exec", dont_inherit=True)
             sys.modules[self._module.__name__] = self._module  # dataclasses look their module up
             self._module.__dict__["print"] = _print_aside
             with Placed(device):
@@ -302,7 +304,9 @@ def blamed_on(reference: Reference, what: str) -> Iterator[None]:
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         raise
     except PROBLEM_ERRORS as error:
-        raise InvalidProblem(f"{what} in case '{reference.case}': {type(error).__name__}: {error}") from error
+        frames = traceback.extract_tb(error.__traceback__)
+        where = next((f" at problem.py:{one.lineno}" for one in reversed(frames) if one.filename == reference.path), "")
+        raise InvalidProblem(f"{what} in case '{reference.case}'{where}: {type(error).__name__}: {error}") from error
 
 
 def _print_aside(*values: Any, **options: Any) -> None:

@@ -236,11 +236,17 @@ def _make_few_terms(value: torch.Tensor, generator: torch.Generator, share: floa
     """Keep a `share` of the elements and set the others to zero. Those that stay keep their sign and nearly their size,
     but have mantissas that lose 2^-12 of their value, all in one direction, when rounded to ten bits.
 
-    A sum of a few such terms is nearly exact in float32 in any order, so that the loss of a lower precision shows.
+    A sum of a few such terms is nearly exact in float32 in any order, so that the loss of a lower precision shows. The
+    first and the last element stay: who leaves one out, or takes it twice, is seen.
     """
     memory = value.as_strided((value.numel(),), (1,))
-    for part in torch.split(memory, _CHUNK):
+    parts = torch.split(memory, _CHUNK)
+    for part in parts:
         drawn = torch.randint(2**15, part.shape, generator=generator, device=value.device, dtype=torch.int16)
+        if part is parts[0]:
+            drawn[:1] = 0
+        if part is parts[-1]:
+            drawn[-1:] = 0
         if value.dtype in (torch.float32, torch.float64):
             part.copy_(_of_full_mantissas(part, generator))
         part.mul_(drawn < share * 2**15)

@@ -102,6 +102,7 @@ SOLUTIONS = {
     "asks_for_triton": (KERNEL, "from torch.utils._triton import has_triton; assert has_triton(); " + CALL, ""),
     "assembly": (ASM, CALL, ""),
     "undefined": (KERNEL.replace("twice(", "thrice("), CALL, ""),
+    "misspelt": (KERNEL.replace("twice(", "tl.expp("), CALL, ""),
     "in_bfloat16": (BFLOAT16, CALL, ""),
     "sums_in_bfloat16": (BFLOAT16_SUMS, CALL, PLUS),
     "adds_bfloat16": (
@@ -154,6 +155,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("asks_for_triton", Verdict.PASSED),
         ("assembly", Verdict.UNSUPPORTED),
         ("undefined", Verdict.RUNTIME_ERROR),
+        ("misspelt", Verdict.RUNTIME_ERROR),
         ("in_bfloat16", Verdict.PASSED),
         ("sums_in_bfloat16", Verdict.PASSED),
         ("adds_bfloat16", Verdict.UNSUPPORTED),

@@ -176,9 +176,17 @@ def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("forward", "tail", "complaint"),
     [
-        ("return x", TAIL + "\n1 / 0\n", r"problem\.py can't be executed in case 'full': ZeroDivisionError"),
-        ("return x", TAIL + "\nraise SystemExit(0)\n", r"problem\.py can't be executed in case 'full': SystemExit: 0"),
-        ("raise SystemExit(0)", TAIL, r"Model\.forward\(\) failed in case 'full': SystemExit: 0"),
+        (
+            "return x",
+            TAIL + "\n1 / 0\n",
+            r"problem\.py can't be executed in case 'full' at problem\.py:\d+: ZeroDivisionError",
+        ),
+        (
+            "return x",
+            TAIL + "\nraise SystemExit(0)\n",
+            r"problem\.py can't be executed in case 'full' at problem\.py:\d+: SystemExit: 0",
+        ),
+        ("raise SystemExit(0)", TAIL, r"Model\.forward\(\) failed in case 'full' at problem\.py:\d+: SystemExit: 0"),
         ("return x", TAIL.replace("return []", "return 3"), r"get_init_inputs\(\) failed in case 'full': TypeError"),
         (
             "return x",
@@ -186,7 +194,8 @@ def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
             r"get_init_inputs\(\) of case 'full' returns a torch\.Tensor; plain values belong",
         ),
         ("return x", TAIL.replace("torch.randn(rows", "torch.randm(rows"), r"get_inputs\(\) failed in case 'full'"),
-        ("return x @ x", TAIL, r"Model\.forward\(\) failed in case 'full': RuntimeError"),
+        ("return x @ x", TAIL, r"Model\.forward\(\) failed in case 'full' at problem\.py:\d+: RuntimeError"),
+        ("return x + missing", TAIL, r"at problem\.py:\d+: NameError"),
         ("return x.tolist()", TAIL, r"Model\.forward\(\) (failed|returns a tuple)"),
         ("return {x}", TAIL, r"Model\.forward\(\) returns a set"),
         ("return (x, 3)", TAIL, r"Model\.forward\(\) returns a tuple"),
@@ -206,7 +215,7 @@ def test_what_a_problem_prints_is_no_output_of_ours(tmp_path: Path, capsys: pyte
 
 
 def test_a_model_that_cannot_be_constructed_is_blamed(tmp_path: Path) -> None:
-    with pytest.raises(InvalidProblem, match=r"Model\(\*init_inputs\) .*'small': NameError"):
+    with pytest.raises(InvalidProblem, match=r"Model\(\*init_inputs\) .*'small' at problem\.py:\d+: NameError"):
         setting(tmp_path, "return x", init="self.k = kernel", case="small")
 
 

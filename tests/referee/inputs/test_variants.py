@@ -561,3 +561,40 @@ def test_an_allocator_s_error_that_is_overcome_is_noticed(monkeypatch: pytest.Mo
     with lessons.learning():
         pass
     assert lessons.is_short
+
+
+def test_few_terms_keep_the_first_and_the_last(tmp_path: Path) -> None:
+    for share in _few_terms():
+        (few,) = share.apply([torch.rand(5, 70, generator=torch.Generator().manual_seed(5))], 9)
+        assert bool(few.flatten()[[0, -1]].all())
+
+
+class AllButTheLast(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:-1].square().sum()
+
+
+class TheFirstTwice(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.square().sum() + x[0].square()
+
+
+@pytest.mark.parametrize("model", [AllButTheLast, TheFirstTwice])
+def test_who_miscounts_the_terms_of_a_long_sum_is_seen(tmp_path: Path, model: type[nn.Module]) -> None:
+    """One of 12,345 terms is less than the tolerance of their sum."""
+    source = PRODUCT_OF_ONE.format(forward="x.square().sum()", inputs="torch.rand(12345)")
+    setting = setting_of(tmp_path, source, "variants: [few_terms]\n")
+    assert checked(setting_of(tmp_path, source, "variants: []\n"), model, seeds=1)[0].failed is None
+    assert checked(setting, model, seeds=1)[0].failed is not None
+
+
+PRODUCT_OF_ONE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {forward}
+def get_inputs():
+    return [{inputs}]
+def get_init_inputs():
+    return []
+"""

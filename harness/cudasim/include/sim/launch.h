@@ -12,7 +12,7 @@ namespace sim {
 struct Configuration {
   dim3 grid, block;
   size_t dynamic_shared;
-  Configuration(dim3 grid_, dim3 block_, size_t dynamic_shared_ = 0, const void* = nullptr)
+  Configuration(dim3 grid_, dim3 block_ = 1, size_t dynamic_shared_ = 0, const void* = nullptr)
       : grid(grid_), block(block_), dynamic_shared(dynamic_shared_) {}
 };
 
