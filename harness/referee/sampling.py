@@ -40,7 +40,8 @@ from harness.workspace.problem import FULL
 COMPLETE_BYTES = 32 * 2**20
 """Cases whose inputs and outputs fit into this run whole; larger ones are sampled."""
 _QUICK_BYTES, _SLOW_S = 2**20, 5.0
-"""Between these a reference that takes so long a call, such as a recurrence in Python, isn't run at the full shape."""
+"""A reference that takes so long a call isn't run at the full shape, such as a recurrence in Python; one of fewer bytes
+isn't asked."""
 _DRAWN_BYTES = 2 * 2**30
 """The most that the referee draws where there is no small case to draw from."""
 _PERIOD_PAGES = 4099
@@ -48,6 +49,7 @@ _PERIOD_PAGES = 4099
 _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
 """The most that the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22
+_OF_INDICES = (torch.int32, torch.int64)
 _ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
 
 _Found = TypeVar("_Found")
@@ -197,7 +199,8 @@ def _take_sampled_turn(
 
 
 def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
-    """Stretch the inputs of the problem's first small case, or of this one if there is none, to this one's shapes."""
+    """Stretch the inputs of the problem's first small case, or of this one if there is none, to this one's shapes.
+    Integers can be offsets or indices, which mean nothing at another shape: then this one's own are drawn."""
     specs = setting.meta_inputs
     if specs is None:
         raise SolutionFailed(
@@ -206,20 +209,24 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
             next_step="run it on a GPU",
         )
     small = next((case for case in setting.problem.cases if case != FULL), None)
-    if small is not None:
+    if small is not None and not any(map(_may_be_indices, specs)):
         drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
     elif tensor_bytes(specs) <= _DRAWN_BYTES:
         drawn = setting.reference.make_inputs(seed)
     else:
         raise SolutionFailed(
             Verdict.UNSUPPORTED,
-            "the problem has only its full shape, which is too large to simulate",
+            "inputs of the full shape are too large to draw, and a small case is missing or integers are among them",
             next_step="add a small case to problem.yaml, or run on a GPU",
         )
     return [
         periodic_input(values, tuple(spec.shape), mmap.PAGESIZE) if isinstance(spec, torch.Tensor) else spec
         for values, spec in zip(drawn, specs, strict=True)
     ]
+
+
+def _may_be_indices(spec: object) -> bool:
+    return isinstance(spec, torch.Tensor) and spec.dim() > 0 and spec.dtype in _OF_INDICES
 
 
 def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int) -> PeriodicInput:

@@ -78,8 +78,9 @@ class SimulatedTrial(Trial):
         return traced
 
     def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
-        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared. Nor
-        does the shrunk case acquit: a full shape that can't be judged is unsupported.
+        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared, and
+        the solution is marked as fragile. Nor does the shrunk case acquit: a full shape that can't be judged is
+        unsupported.
 
         Raises: SolutionFailed.
         """
@@ -93,12 +94,13 @@ class SimulatedTrial(Trial):
         except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
             if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
                 raise
+            self._found.fragile += [one for one in self._found.checks[len(compared) :] if not one.passed][-1:]
             self._found.checks[:] = compared
             whose = "the problem" if isinstance(error, InvalidProblem) else "it"
             reason = f"{whose} fits the full shape only: {error}"
             if not compared:
                 raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
-            self._found.remarks.append(f"{SHRUNK}: {reason}")
+            self._found.remarks.append(f"{SHRUNK}: fragile: {reason}")
             self._load_anew()
         return traced
 

@@ -135,7 +135,7 @@ def findings(evaluation: Evaluation) -> Iterator[Section]:
         held = [Line(derived_words(one), "faint") for one in evaluation.tolerances]
         yield Section(f"checks against the {oracles} oracle", [*_checks(evaluation.checks), *held])
     if evaluation.fragile:
-        yield Section("fragile: wrong far from the drawn scale", list(_checks(evaluation.fragile)))
+        yield Section("fragile: wrong far from the problem as drawn", list(_checks(evaluation.fragile)))
     if evaluation.trace:
         yield Section("kernels that ran", trace_blocks(evaluation.trace))
     if evaluation.builds:

@@ -116,7 +116,7 @@ class Problem:
 
     @property
     def changes(self) -> dict[str, dict[str, Any]]:
-        """What each case changes of problem.py: its constants, and `init_inputs`."""
+        """The changes of problem.py that make each case: constants, and `init_inputs`."""
         found = {}
         for name, case in self.cases.items():
             own = {} if case.init_inputs is None else {"init_inputs": list(case.init_inputs)}

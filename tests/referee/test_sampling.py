@@ -18,6 +18,7 @@ from harness.referee.answers.reference import InvalidProblem
 from harness.referee.sampling import (
     PeriodicInput,
     _data_extents,
+    _draw_inputs,
     _oracle_is_cheap,
     _runs,
     _was_written,
@@ -249,3 +250,14 @@ def test_a_slow_reference_is_run_once_at_the_full_shape(
         assert must_be_sampled(again, in_process_host()) is slow
         assert _oracle_is_cheap(again) is not slow
     assert setting.reference.constant("calls").count("cpu") == 1
+
+
+def test_offsets_are_those_of_the_full_shape(tmp_path: Path) -> None:
+    """A small case's, repeated, would fall."""
+    source = DOUBLE.replace("torch.rand(rows, columns)", "torch.rand(rows, columns), torch.arange(rows + 1)")
+    setting = setting_of(
+        tmp_path, source.replace("(self, x)", "(self, x, offsets)"), "cases: {small: {constants: {rows: 2}}}\n"
+    )
+    x, offsets = _draw_inputs(setting, 3)
+    assert isinstance(x, PeriodicInput)
+    assert offsets.rows(0, 7).tolist() == list(range(7))

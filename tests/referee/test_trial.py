@@ -460,6 +460,20 @@ def tried_at_a_large_shape_alone(
     return SimulatedTrial(job, workers, load, found, lambda what: None, Written(), None), found
 
 
+class RightAtItsShape(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * (2 if len(x) == 4096 else 3)
+
+
+@pytest.mark.usefixtures("auditor")
+def test_who_is_wrong_at_the_shrunk_shape_alone_is_fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, RightAtItsShape)
+    trial.check()
+    assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
+    assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", False)]
+
+
 @pytest.mark.usefixtures("auditor")
 def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path) -> None:
     trial, found = tried_at_a_large_shape_alone(tmp_path, Honest)

@@ -42,7 +42,7 @@ _WORK_SHARE = 1 / 8
 
 _ABSENT = re.compile(r"(No module named '|import of |^name ')(?P<module>\w+)")
 _OF_TORCHS_CUDA = re.compile(r"undefined symbol: (?P<symbol>_ZNK?(2at|3c10|5torch)\w*cuda\w*)")
-"""What a linker says of a function of torch's, by its mangled name."""
+"""A linker's words on a function of torch's, by its mangled name."""
 _ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
