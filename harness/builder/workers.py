@@ -161,7 +161,8 @@ class _BuildAttendant:
             self.account.read_files(texts_in(place))
 
     def collect(self, worker: WorkerProcess) -> None:
-        extension_cache.collect(worker, only=self.key)
+        if not worker.has_taken_turns:  # a build could hold answers
+            extension_cache.collect(worker, only=self.key)
 
 
 _KEPT_BACK = {"solution.yaml"}

@@ -140,7 +140,9 @@ def _patch_device() -> None:
         get_device_name=_always(properties.name),
         get_device_capability=_always((properties.major, properties.minor)),
         get_arch_list=_always(["sm_90"]),
-        device=_always(nullcontext()),
+        device=CurrentDevice,
+        _exchange_device=_always(0),
+        _maybe_exchange_device=_always(0),
         manual_seed=_seed,
         manual_seed_all=_seed,
         get_rng_state=lambda device=None: torch.get_rng_state(),
@@ -154,6 +156,16 @@ def _patch_device() -> None:
         torch.Generator("cuda")  # CUDA builds of torch 2.6 make a GPU's themselves
     except RuntimeError:
         setattr(torch, "Generator", Generator)  # noqa: B010
+
+
+class CurrentDevice(AbstractContextManager[None]):
+    """Context with a GPU as the current one, which the only one always is. A class, since torch asks for instances."""
+
+    def __init__(self, device: object = None) -> None:
+        self.idx = self.prev_idx = 0
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        return None
 
 
 class Generator(torch.Generator):

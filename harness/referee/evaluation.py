@@ -142,7 +142,7 @@ def _recorded(
         cases=job.cases,
         config=job.config,
         environment=environment,
-        seed=job.seed,
+        seed=job.seed if found.seed is None else found.seed,
         verdict=verdict,
         weights=found.weights,
         failure=failure and _with_advice(in_own_lines(failure, job.solution_ref.files), verdict, job),
@@ -276,8 +276,9 @@ class _Judging:
         let_go(error)
         self.workers.end_idle()
         again = Found()
+        job = replace(self.job, outages=(*self.job.outages, str(error)))
         try:
-            replace(self, found=again).or_blame()
+            replace(self, job=job, found=again).or_blame()
         finally:
             self.found.become(again)
 
@@ -291,7 +292,9 @@ class _Judging:
             started = [self._started(stack)]  # first: it is asked first
             references: dict[ReferenceArm, WorkerProcess] = {}
             if will_be_timed:  # all start up while the reference is made ready
-                wanted = {arm: made_of(arm, timing, self.job.problem, self.job.seed) for arm in references_of(timing)}
+                wanted = {
+                    arm: made_of(arm, timing, self.job.problem, self.job.master_seed) for arm in references_of(timing)
+                }
                 self.workers.end_others(wanted.values())
                 references |= {arm: stack.enter_context(self.workers.lend(wanted[arm])) for arm in wanted}
 

@@ -126,6 +126,8 @@ class WorkerProcess:
         self._answers = 0
         self.turns_ns = 0
         """The time that its turns have taken so far."""
+        self.has_taken_turns = False
+        """True once it has seen inputs: what it builds from then on nobody is lent."""
         self.holds_solution = False
         """True once it has files of a solution, whose code may run from then on."""
         self.namespace: str | None = None

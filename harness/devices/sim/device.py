@@ -118,10 +118,11 @@ class SimDevice:
         import torch
 
         is_sparse = self._is_sampling and source.is_contiguous() and destination.is_contiguous()
-        if not is_sparse or source.dtype != destination.dtype:
-            destination.copy_(source)
+        if is_sparse and source.dtype == destination.dtype:
+            torch.ops.harness_sim.copy_touched(source.detach(), destination)
             return
-        torch.ops.harness_sim.copy_touched(source.detach(), destination)
+        with torch.no_grad():  # a solution may have left gradients on
+            destination.copy_(source)
 
     def synchronize(self) -> None:
         """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""

@@ -128,6 +128,7 @@ def take_turn(
     if not request.sample_blocks:
         buffers.poison_outputs(request.calls)
     buffers.synchronize()
+    worker.has_taken_turns = True
     wake()
     started = time.perf_counter_ns()
     try:
