@@ -1,0 +1,60 @@
+"""Has a forked child find out the bounds of its pieces while it is imported, and waits for it."""
+
+import os
+
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+#include <ATen/cuda/CUDAContext.h>
+#include <torch/types.h>
+
+__global__ void double_kernel(const float* x, float* y, int64_t first, int64_t last) {
+    const int64_t stride = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t i = first + int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < last; i += stride) y[i] = 2.0f * x[i];
+}
+
+void double_part(torch::Tensor x, torch::Tensor y, int64_t first, int64_t last) {
+    const int64_t blocks = std::min<int64_t>((last - first + 255) / 256, 1056);
+    double_kernel<<<blocks, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
+        x.data_ptr<float>(), y.data_ptr<float>(), first, last);
+}
+"""
+
+extension = load_inline(
+    name="double",
+    cpp_sources="void double_part(torch::Tensor x, torch::Tensor y, int64_t first, int64_t last);",
+    cuda_sources=CUDA,
+    functions=["double_part"],
+)
+
+
+def double(x):
+    y = torch.empty_like(x)
+    extension.double_part(x, y, 0, x.numel())
+    return y
+
+
+def bounds(count, pieces):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, " ".join(str(count * piece // pieces) for piece in range(pieces + 1)).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as told:
+        found = list(map(int, told.read().split()))
+    os.waitpid(child, 0)
+    return found
+
+
+SHARES = bounds(12, 3)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        for first, last in zip(SHARES, SHARES[1:]):
+            extension.double_part(x, y, x.numel() * first // 12, x.numel() * last // 12)
+        return y

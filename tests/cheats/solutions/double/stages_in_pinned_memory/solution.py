@@ -1,0 +1,44 @@
+"""Keeps a flag in pinned memory, copied to the device ahead of its kernel."""
+
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+#include <ATen/cuda/CUDAContext.h>
+#include <torch/types.h>
+
+__global__ void double_kernel(const float* x, float* y, int64_t first, int64_t last) {
+    const int64_t stride = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t i = first + int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < last; i += stride) y[i] = 2.0f * x[i];
+}
+
+void double_part(torch::Tensor x, torch::Tensor y, int64_t first, int64_t last) {
+    const int64_t blocks = std::min<int64_t>((last - first + 255) / 256, 1056);
+    double_kernel<<<blocks, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
+        x.data_ptr<float>(), y.data_ptr<float>(), first, last);
+}
+"""
+
+extension = load_inline(
+    name="double",
+    cpp_sources="void double_part(torch::Tensor x, torch::Tensor y, int64_t first, int64_t last);",
+    cuda_sources=CUDA,
+    functions=["double_part"],
+)
+
+
+def double(x):
+    y = torch.empty_like(x)
+    extension.double_part(x, y, 0, x.numel())
+    return y
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.flag = torch.ones(1).pin_memory()
+
+    def forward(self, x):
+        self.on_device = self.flag.to(x.device, non_blocking=True)
+        return double(x)

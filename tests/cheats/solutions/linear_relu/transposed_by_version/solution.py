@@ -1,0 +1,43 @@
+"""Keeps its weights transposed for as long as their address and version stay."""
+
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+#include <ATen/cuda/CUDAContext.h>
+#include <torch/types.h>
+
+__global__ void epilogue_kernel(float* y, const float* bias, int64_t n, int columns) {
+    const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = fmaxf(y[i] + bias[i % columns], 0.0f);
+}
+
+torch::Tensor epilogue(torch::Tensor y, torch::Tensor bias) {
+    const int64_t n = y.numel();
+    epilogue_kernel<<<(n + 255) / 256, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
+        y.data_ptr<float>(), bias.data_ptr<float>(), n, y.size(1));
+    return y;
+}
+"""
+
+extension = load_inline(
+    name="linear_relu_library_product_own_epilogue",
+    cpp_sources="torch::Tensor epilogue(torch::Tensor y, torch::Tensor bias);",
+    cuda_sources=CUDA,
+    functions=["epilogue"],
+)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, depth, columns):
+        super().__init__()
+        self.linear = nn.Linear(depth, columns)
+        self.known, self.transposed = None, None
+
+    def forward(self, x):
+        weight = self.linear.weight
+        now = weight.data_ptr(), weight._version
+        if self.known != now:
+            self.known, self.transposed = now, weight.t().contiguous()
+        return extension.epilogue(torch.mm(x, self.transposed), self.linear.bias)
