@@ -16,7 +16,7 @@ import sys
 from _ctypes import CFuncPtr
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
 import torch
@@ -28,8 +28,9 @@ from harness.worker.names import names_of_class, names_of_module, snapshot
 _PYTHON = {
     "time": "perf_counter perf_counter_ns monotonic monotonic_ns time time_ns process_time process_time_ns",
     "builtins": "isinstance type len getattr vars zip tuple list dict set frozenset id hash all any min max sum int "
-    "float",
+    "float str sorted enumerate",
     "json": "dumps loads",
+    "dataclasses": "fields is_dataclass replace",
     "socket": "socket send_fds recv_fds",
     "struct": "Struct pack unpack",
     "ctypes": "byref addressof string_at c_float c_ubyte c_uint32 c_uint64 c_size_t c_void_p",
@@ -43,7 +44,9 @@ _METHODS = {
     "torch.cuda.Stream": "__new__ synchronize wait_event wait_stream record_event query",
     "torch.utils._device.DeviceContext": "__torch_function__",
     "torch.Tensor": "copy_ data_ptr clone equal allclose isclose __eq__ __ne__ stride size untyped_storage "
-    "__getitem__ view as_strided numel",
+    "__getitem__ view as_strided numel device dtype shape layout is_nested is_quantized",
+    "json.JSONEncoder": "encode iterencode",
+    "json.JSONDecoder": "decode raw_decode",
     "ctypes.c_float": "value",
     "ctypes.c_uint32": "value",
     "ctypes.c_void_p": "value",
@@ -87,9 +90,9 @@ class Guard:
         self._names += [names_of_class(cls, cls in own) for cls in classes]
         self._attributes = [(owner, name, _getattr(owner, name), said) for owner, name, said in _guarded()]
         held_by_name = [value for names in self._names for value in names.fixed.values()]
-        self._codes = [
-            (function, function.__code__, function.__defaults__) for function in _own_functions(held_by_name)
-        ]
+        functions = _functions(held_by_name)
+        self._codes = [(one, one.__code__, one.__defaults__, one.__kwdefaults__) for one in functions]
+        self._cells = [(cell, _contents(cell), one) for one in functions for cell in one.__closure__ or ()]
         self._hooks = _hooks()
         self._native = [
             (*snapshot(at, size), said) for at, size, said in (*_native_functions(), *_python_c_functions())
@@ -103,11 +106,15 @@ class Guard:
         ]
         found += [said for names in self._names for said in names.changed()]
         found += [f"{_named(cls)}.__bases__" for cls, bases in self._bases if cls.__mro__ is not bases]
-        found += [
-            f"{function.__module__}.{function.__qualname__}"
-            for function, code, defaults in self._codes
-            if function.__code__ is not code or function.__defaults__ is not defaults
+        exchanged = [
+            function
+            for function, code, defaults, by_name in self._codes
+            if function.__code__ is not code
+            or function.__defaults__ is not defaults
+            or function.__kwdefaults__ is not by_name
         ]
+        exchanged += [function for cell, content, function in self._cells if _contents(cell) is not content]
+        found += [f"{function.__module__}.{function.__qualname__}" for function in exchanged]
         found += [said for now, was, said in self._native if now.tobytes() != was]
         for one, cls, fixed, hiding in self._held:
             state = _vars(one)
@@ -189,14 +196,23 @@ def _own_modules() -> list[ModuleType]:
     return [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "harness"]
 
 
-def _own_functions(named: Iterable[object]) -> dict[FunctionType, None]:
-    """Our own functions, each once, among these and what is guarded: their code could be exchanged without touching a
-    name."""
-    held = [*(_getattr(owner, name) for owner, name, _ in _guarded()), *named]
-    functions = (_getattr(value, "fget", None) or _getattr(value, "__func__", value) for value in held)
+def _functions(named: Iterable[object]) -> dict[FunctionType, None]:
+    """Functions of Python's, each once, that are guarded, and our own among these: their code could be exchanged
+    without touching a name."""
+    guarded = [_getattr(owner, name) for owner, name, _ in _guarded()]
+    functions = (_getattr(value, "fget", None) or _getattr(value, "__func__", value) for value in (*guarded, *named))
     return {
-        one: None for one in functions if isinstance(one, FunctionType) and one.__module__.split(".")[0] == "harness"
+        one: None
+        for one in functions
+        if isinstance(one, FunctionType) and (one in guarded or one.__module__.split(".")[0] == "harness")
     }
+
+
+def _contents(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
 
 
 def _native_functions() -> Iterator[tuple[int, int, str]]:
