@@ -6,10 +6,14 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from harness.builder import extension_cache
 from harness.builder.extension_cache import keep_builds, keep_text_of, lend
+from harness.builder.workers import _BuildAttendant
 
 KEY = "0123456789abcdef" * 2
 
@@ -120,3 +124,13 @@ def test_a_log_is_kept_as_it_is_shown(made: Path, tmp_path: Path) -> None:
 def test_a_linked_log_shows_nothing(made: Path, tmp_path: Path) -> None:
     (made / "logs" / f"{KEY}.log").symlink_to("/etc/passwd")
     assert not keep_text_of(made, tmp_path / "kept", KEY, "logs", str).exists()
+
+
+@pytest.mark.parametrize("has_taken_turns", [False, True])
+def test_what_is_built_after_a_turn_is_lent_to_nobody(monkeypatch: pytest.MonkeyPatch, has_taken_turns: bool) -> None:
+    """It could hold answers to the inputs of that turn."""
+    collected: list[object] = []
+    monkeypatch.setattr(extension_cache, "collect", lambda worker, only: collected.append(worker))
+    worker: Any = SimpleNamespace(has_taken_turns=has_taken_turns)
+    _BuildAttendant(None, None).collect(worker)
+    assert collected == ([] if has_taken_turns else [worker])

@@ -20,6 +20,7 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import check, comparison, environment
+from tests.referee.in_process import job_of
 from tests.referee.test_correctness import DOUBLE
 from tests.wording import tells
 
@@ -56,6 +57,23 @@ def test_the_record_has_the_precision_that_the_reference_showed(
         judging.found.checks.append(check(comparison()))
 
     assert evaluate(judge).problem.precision == recorded
+
+
+@pytest.mark.parametrize(("found", "recorded"), [(5, 5), (None, 1)])
+def test_the_record_has_the_seed_of_the_last_try(evaluate: Evaluate, found: int | None, recorded: int) -> None:
+    def judge(judging: Any) -> None:
+        judging.found.seed = found
+        judging.found.checks.append(check(comparison()))
+
+    assert evaluate(judge).seed == recorded
+
+
+def test_another_try_has_another_seed(tmp_path: Path) -> None:
+    (tmp_path / "problem.py").write_text(DOUBLE)
+    job = job_of(tmp_path, ("full",), Config())
+    tries = [replace(job, outages=("the disk is full",) * number).master_seed for number in range(3)]
+    assert tries[0] == job.seed
+    assert len(set(tries)) == 3
 
 
 @pytest.mark.parametrize(
