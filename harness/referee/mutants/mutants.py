@@ -131,7 +131,7 @@ def _without(*index: Any) -> Callable[[torch.Tensor], torch.Tensor | None]:
 
 
 def _last_tile(want: torch.Tensor) -> torch.Tensor:
-    """Leave the end of memory unwritten: as much as a block of 256 threads writes, or a quarter of a small output."""
+    """Leave the end of memory at zero: as much as a block of 256 threads writes, or a quarter of a small output."""
     changed = want.clone()
     changed.view(-1)[-max(1, min(256, want.numel() // 4)) :] = 0
     return changed
@@ -172,10 +172,10 @@ OF_THE_ANSWER: tuple[Mutant, ...] = (
     ),
     Mutant("one_element", "gets one element wrong", _one_element(lambda count: count // 2), _LOOSE),
     Mutant("last_element", "gets the last element wrong", _one_element(lambda count: count - 1), _LOOSE),
-    Mutant("last_column", "leaves the last column unwritten", _each(_without(..., -1)), _BORDER),
-    Mutant("last_row", "leaves the last row unwritten", _each(_without(..., -1, slice(None))), _BORDER),
-    Mutant("last_item", "leaves the last item of dimension 0 unwritten", _each(_without(-1)), _BORDER),
-    Mutant("last_tile", "leaves the last tile unwritten", _each(_last_tile), _BORDER),
+    Mutant("last_column", "leaves the last column at zero", _each(_without(..., -1)), _BORDER),
+    Mutant("last_row", "leaves the last row at zero", _each(_without(..., -1, slice(None))), _BORDER),
+    Mutant("last_item", "leaves the last item of dimension 0 at zero", _each(_without(-1)), _BORDER),
+    Mutant("last_tile", "leaves the last tile at zero", _each(_last_tile), _BORDER),
     Mutant("off_by_one", "is one column off", _each(_shifted(-1)), _UNIFORM),
     Mutant("mixed_up", "mixes up the items of dimension 0", _each(_shifted(0)), _UNIFORM),
     Mutant("sign", "has the wrong sign", _each(_negated), _LOOSE),
