@@ -106,6 +106,7 @@ class TritonKernels:
         interpreter._implicit_cvt = _with_numbers(interpreter)
         for name, words in _ACCESSES.items():
             setattr(builder, name, self._accessed(getattr(builder, name), words))
+        builder.create_splat = _keeping_flags(builder.create_splat)
         builder.create_int_to_ptr = self._made_pointer(builder.create_int_to_ptr)
         offer_libdevice(interpreter)
         offer_bfloat16(interpreter)
@@ -244,6 +245,18 @@ class _LoaderAndMore(Loader):
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
         self._then()
+
+
+def _keeping_flags(splat: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a flag that is spread over a block stay one: the interpreter notes what was compared as its type."""
+
+    def spread(builder: Any, *given: Any) -> Any:
+        made = splat(builder, *given)
+        if any(one.data.dtype == bool for one in given if hasattr(one, "data")):
+            made.data = made.data.astype(bool)
+        return made
+
+    return spread
 
 
 def _is_of_torch(module: str) -> bool:

@@ -55,6 +55,9 @@ SIGN = """value = tl.load(x + at, mask=at < n)
 POINTERS = """first = tl.load(x).to(tl.pointer_type(tl.float32))
     tl.store(y + at, 2 * tl.load(first + at, mask=at < n), mask=at < n)"""
 POINTERS_CALL = CALL.replace("(x, y", "(torch.tensor([x.data_ptr()], device=x.device), y")
+SCALAR_MASK = """is_first = tl.load(x) == tl.load(x)
+    value = tl.load(x + at % n, mask=is_first, other=0.0)
+    tl.store(y + at, 2 * value, mask=(at < n) & is_first)"""
 ASM = """asm: tl.constexpr = 'mov.b32 $0, $1;'
     value = tl.inline_asm_elementwise(asm, '=r, r', [tl.load(x + at, mask=at < n)], tl.int32, True, 1)
     tl.store(y + at, value, mask=at < n)"""
@@ -102,6 +105,7 @@ SOLUTIONS = {
     "asks_for_triton": (KERNEL, "from torch.utils._triton import has_triton; assert has_triton(); " + CALL, ""),
     "assembly": (ASM, CALL, ""),
     "undefined": (KERNEL.replace("twice(", "thrice("), CALL, ""),
+    "masked_by_a_number": (SCALAR_MASK, CALL, ""),
     "misspelt": (KERNEL.replace("twice(", "tl.expp("), CALL, ""),
     "in_bfloat16": (BFLOAT16, CALL, ""),
     "sums_in_bfloat16": (BFLOAT16_SUMS, CALL, PLUS),
@@ -155,6 +159,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("asks_for_triton", Verdict.PASSED),
         ("assembly", Verdict.UNSUPPORTED),
         ("undefined", Verdict.RUNTIME_ERROR),
+        ("masked_by_a_number", Verdict.PASSED),
         ("misspelt", Verdict.RUNTIME_ERROR),
         ("in_bfloat16", Verdict.PASSED),
         ("sums_in_bfloat16", Verdict.PASSED),
