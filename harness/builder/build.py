@@ -65,6 +65,8 @@ class BuildOutcome:
     """The digest of compilers that Load has, for the workers that run what was built."""
     missing: tuple[str, ...] = ()
     """A sentence on each extension that wasn't built; unless that `failed`, the solution goes on without it."""
+    beyond_simulator: tuple[str, ...] = ()
+    """Those of `missing` that a GPU's compiler may well build."""
 
 
 def build(
@@ -151,14 +153,19 @@ def _outcome(
     builds = tuple(_extension_build(report, log_of(worker, report.key)) for report in reports)
     is_simulated = worker.backend == "sim"
     calls = {one.key: nvcc_calls_of(worker, one.key) for one in builds} if is_simulated else {}
-    missing = tuple(_missing(made) for made, report in zip(builds, reports, strict=True) if not report.succeeded)
-    return BuildOutcome(builds, failed, seconds, calls, compilers, missing)
+    failing = [made for made, report in zip(builds, reports, strict=True) if not report.succeeded]
+    if not is_simulated:
+        return BuildOutcome(builds, failed, seconds, calls, compilers, tuple(map(_missing, failing)))
+    diagnoses = {made: diagnose_build_log(made.output) for made in failing}
+    said = {made: _missing(made, diagnosis.summary) for made, diagnosis in diagnoses.items()}
+    beyond = tuple(said[made] for made, diagnosis in diagnoses.items() if diagnosis.kind != "compile_error")
+    return BuildOutcome(builds, failed, seconds, calls, compilers, tuple(said.values()), beyond)
 
 
-def _missing(build: ExtensionBuild) -> str:
+def _missing(build: ExtensionBuild, errors: str = "") -> str:
     return (
         f"extension '{build.name}' wasn't built, and the solution goes on without it: "
-        f"{first_line(compiler_errors(build.output)) or 'its log is empty'}"
+        f"{first_line(errors or compiler_errors(build.output)) or 'its log is empty'}"
     )
 
 

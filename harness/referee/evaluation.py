@@ -75,9 +75,9 @@ def evaluate(
             let_go(error)
             raise Outage(what) from None
         verdict, failure = _verdict_on(settled(error))
-        if failure and verdict in _OF_A_SUBSTITUTE and environment.backend == "sim" and built.missing:
-            failure = replace(failure, reason=f"{built.missing[0]}; {failure.reason}", next_step="run it on a GPU")
-            verdict = Verdict.UNSUPPORTED
+        if failure and verdict is Verdict.NO_CUSTOM_KERNEL and built.beyond_simulator:  # on a GPU its own would run
+            reason = f"{built.beyond_simulator[0]}; {failure.reason}"
+            verdict, failure = Verdict.UNSUPPORTED, replace(failure, reason=reason, next_step="run it on a GPU")
         let_go(error)  # now: its frames refer to it, and would keep the GPU's memory until Python collects garbage
     if changed := change_meanwhile(job.problem, job.problem_ref.sha256):
         is_cheat = isinstance(changed, SolutionFailed)
@@ -85,10 +85,6 @@ def evaluate(
         failure = changed.failure if isinstance(changed, SolutionFailed) else _failure(verdict, str(changed))
     seconds = built.seconds + time.monotonic() - started
     return _recorded(job, environment, built, found, verdict, failure, started_at, seconds)
-
-
-_OF_A_SUBSTITUTE = {Verdict.NO_CUSTOM_KERNEL, Verdict.WRONG_VALUES}
-"""Verdicts on what may run in the place of an extension that the simulator can't build: on a GPU it wouldn't."""
 
 
 def _verdict_on(error: Exception) -> tuple[Verdict, Failure | None]:
@@ -142,7 +138,7 @@ def _recorded(
         cases=job.cases,
         config=job.config,
         environment=environment,
-        seed=job.seed if found.seed is None else found.seed,
+        seed=job.seed,
         verdict=verdict,
         weights=found.weights,
         failure=failure and _with_advice(in_own_lines(failure, job.solution_ref.files), verdict, job),
@@ -276,7 +272,7 @@ class _Judging:
         let_go(error)
         self.workers.end_idle()
         again = Found()
-        job = replace(self.job, outages=(*self.job.outages, str(error)))
+        job = replace(self.job, tries=self.job.tries + 1)
         try:
             replace(self, job=job, found=again).or_blame()
         finally:
@@ -292,9 +288,7 @@ class _Judging:
             started = [self._started(stack)]  # first: it is asked first
             references: dict[ReferenceArm, WorkerProcess] = {}
             if will_be_timed:  # all start up while the reference is made ready
-                wanted = {
-                    arm: made_of(arm, timing, self.job.problem, self.job.master_seed) for arm in references_of(timing)
-                }
+                wanted = {arm: made_of(arm, timing, self.job.problem, self.job.seed) for arm in references_of(timing)}
                 self.workers.end_others(wanted.values())
                 references |= {arm: stack.enter_context(self.workers.lend(wanted[arm])) for arm in wanted}
 

@@ -35,8 +35,6 @@ class Found:
     protections: tuple[str, ...] = ()
     confinement: ConfinementLevel | None = None
     computed_in: str | None = None
-    seed: int | None = None
-    """The master seed of the last try."""
     precision: str | None = None
     """The problem's, where the reference has run."""
     case: str | None = None

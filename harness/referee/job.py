@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from harness.model.config import Config
 from harness.model.evaluation import ProblemRef, SolutionRef
-from harness.referee.setting import derive
 from harness.referee.unchanged import remember_harness
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
@@ -27,11 +26,8 @@ class Job:
     solution_ref: SolutionRef
     outages: tuple[str, ...] = ()
     """The machine's part in earlier tries, each of which ended with it."""
-
-    @property
-    def master_seed(self) -> int:
-        """The seed of this try: what an earlier one was given is no secret any more."""
-        return derive(self.seed, "try", len(self.outages)) if self.outages else self.seed
+    tries: int = 0
+    """The number of times that the solution has been begun before: its inputs then are no secret any more."""
 
 
 def make_job(run: str, task: Task, config: Config, seed: int) -> Job:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
+from torch.nn import functional
 
 from harness.devices import SimHost
 from harness.devices.base import Host, SharedBuffer
@@ -39,7 +40,7 @@ from harness.workspace.problem import FULL
 
 COMPLETE_BYTES = 32 * 2**20
 """Cases whose inputs and outputs fit into this run whole; larger ones are sampled."""
-_QUICK_BYTES, _SLOW_S = 2**20, 5.0
+_QUICK_BYTES, SLOW_S = 2**20, 5.0
 """A reference that takes so long a call isn't run at the full shape, such as a recurrence in Python; one of fewer bytes
 isn't asked."""
 _DRAWN_BYTES = 2 * 2**30
@@ -80,12 +81,13 @@ class PeriodicInput:
 
 
 def must_be_sampled(setting: Setting, host: Host) -> bool:
-    """Say whether a case is too large to be simulated whole: the kernel's part, or the reference's, which is run some
-    twenty times."""
+    """Say whether a case is too large to be simulated whole, or, at the full shape, the reference too slow, which is
+    run some twenty times."""
     if host.name != "sim" or setting.meta_inputs is None:
         return False
     nbytes = tensor_bytes(setting.meta_inputs) + setting.spec.nbytes
-    return nbytes > COMPLETE_BYTES or (nbytes > _QUICK_BYTES and setting.call_s > _SLOW_S)
+    may_be_slow = setting.case == FULL and nbytes > _QUICK_BYTES
+    return nbytes > COMPLETE_BYTES or (may_be_slow and setting.call_s > SLOW_S)
 
 
 def check_sampled(
@@ -170,7 +172,7 @@ def _lay(buffers: Buffers, host: SimHost, inputs: Sequence[Any], setting: Settin
 
 def _oracle_is_cheap(setting: Setting) -> bool:
     """Say whether the reference can be run for the whole case, where its rows aren't known to be independent."""
-    if setting.problem.independent_batch or (setting.lessons.call_s or 0.0) > _SLOW_S:
+    if setting.problem.independent_batch or (setting.lessons.call_s or 0.0) > SLOW_S:
         return False
     work = work_of(setting)
     return work is not None and work.least_bytes <= _WHOLE_BYTES and (work.operations or 0) <= _WHOLE_OPERATIONS
@@ -220,9 +222,16 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
             next_step="add a small case to problem.yaml, or run on a GPU",
         )
     return [
-        periodic_input(values, tuple(spec.shape), mmap.PAGESIZE) if isinstance(spec, torch.Tensor) else spec
+        _laid_out(values, spec) if isinstance(spec, torch.Tensor) else spec
         for values, spec in zip(drawn, specs, strict=True)
     ]
+
+
+def _laid_out(values: torch.Tensor, spec: torch.Tensor) -> PeriodicInput:
+    if not _may_be_indices(spec):
+        return periodic_input(values, tuple(spec.shape), mmap.PAGESIZE)
+    flat = values.reshape(-1)  # whole, up to the end of its last page
+    return PeriodicInput(functional.pad(flat, (0, -flat.numel() % mmap.PAGESIZE)), tuple(spec.shape))
 
 
 def _may_be_indices(spec: object) -> bool:

@@ -79,7 +79,7 @@ class Setting:
     `precision` is the problem's, or that of its tensors where problem.yaml names none. `meta_inputs` is None on a GPU,
     and where get_inputs() needs real memory. `call_bytes` is the most that an eager
     call allocates on a GPU, outputs included; 0 without a GPU. `repeat` counts earlier measurements: each has fresh
-    workers, other inputs and the same weights.
+    workers, other inputs and the same weights; so does `tries` for earlier tries of the solution.
     """
 
     problem: Problem
@@ -92,6 +92,7 @@ class Setting:
     precision: str
     meta_inputs: list[Any] | None
     repeat: int = 0
+    tries: int = 0
     call_bytes: int = 0
     lessons: Lessons = field(default_factory=Lessons)
 
@@ -134,12 +135,12 @@ class Setting:
 
     @property
     def call_s(self) -> float:
-        """The seconds of a call of the reference's, from the first one. Raises: InvalidProblem."""
+        """The seconds of the processor's that a call of the reference takes here. Raises: InvalidProblem."""
         if self.lessons.call_s is None:
             inputs = self.reference.make_inputs(0)
-            started = time.monotonic()
+            started = time.thread_time()  # whoever else is at work has no part in it
             self.oracle.native(inputs)
-            self.lessons.call_s = time.monotonic() - started
+            self.lessons.call_s = time.thread_time() - started
         return self.lessons.call_s
 
     @property
@@ -232,6 +233,7 @@ class Setting:
 
     def seed(self, *purpose: object) -> int:
         again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
+        again += ("try", self.tries) if self.tries else ()
         if self.problem.batch_statistics:  # another try: the first one's inputs are no secret any more
             again += ("batch statistics",)
         return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
@@ -243,7 +245,13 @@ class Setting:
 
 
 def prepare_setting(
-    problem: Problem, case: str, master_seed: int, device: str, repeat: int = 0, lessons: Lessons | None = None
+    problem: Problem,
+    case: str,
+    master_seed: int,
+    device: str,
+    repeat: int = 0,
+    lessons: Lessons | None = None,
+    tries: int = 0,
 ) -> Setting:
     """Run the reference of a case once and gather what judging needs. `lessons`: an earlier setting's of the same.
     Raises: InvalidProblem."""
@@ -274,6 +282,7 @@ def prepare_setting(
         precision=problem.precision or _usual_precision(inputs, spec),
         meta_inputs=meta_inputs,
         repeat=repeat,
+        tries=tries,
         call_bytes=call_bytes,
         lessons=lessons,
     )

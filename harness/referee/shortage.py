@@ -104,7 +104,7 @@ def _works(repeat: Callable[[], None], workers: Workers, is_last: bool) -> bool:
 
 def _repeat(job: Job, case: str, is_timed: bool, workers: Workers) -> None:
     """Repeat as much of judging, and perhaps timing, as takes memory, with the reference in the solution's place."""
-    setting = prepare_setting(job.problem, case, job.master_seed, workers.host.torch_device)
+    setting = prepare_setting(job.problem, case, job.seed, workers.host.torch_device)
     setting.derived()  # as a trial does, before the buffers take the memory
     untold(setting)
     timing = job.config.timing
@@ -122,7 +122,7 @@ def _repeat(job: Job, case: str, is_timed: bool, workers: Workers) -> None:
         for number in range(_TURNS):
             taken = turns.take(turns.worker, turns.lay([Drawn(setting.seed("inputs", number))] * buffers.slots))
             turns.judge(taken, 0, "complete")
-        draw_variants(setting, itertools.count(), random.Random(job.master_seed))
+        draw_variants(setting, itertools.count(), random.Random(job.seed))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -94,13 +94,14 @@ class SimulatedTrial(Trial):
         except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
             if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
                 raise
-            self._found.fragile += [one for one in self._found.checks[len(compared) :] if not one.passed][-1:]
+            wrong = [one for one in self._found.checks[len(compared) :] if not one.passed][-1:]
+            self._found.fragile += wrong
             self._found.checks[:] = compared
             whose = "the problem" if isinstance(error, InvalidProblem) else "it"
             reason = f"{whose} fits the full shape only: {error}"
             if not compared:
                 raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
-            self._found.remarks.append(f"{SHRUNK}: fragile: {reason}")
+            self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{reason}")
             self._load_anew()
         return traced
 

@@ -29,7 +29,7 @@ from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.mutants.telling import describe_varied, telling
-from harness.referee.sampling import must_be_sampled
+from harness.referee.sampling import SLOW_S, must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.timing.arms import Instruments
 from harness.referee.timing.launch_hold import LaunchHold
@@ -176,7 +176,7 @@ class Trial:
             with self._found.stage("timing"):
                 self._notify("timing")
                 late = [arm for arm in references_of(config.timing) if arm not in references]
-                wanted = {arm: made_of(arm, config.timing, self._job.problem, self._job.master_seed) for arm in late}
+                wanted = {arm: made_of(arm, config.timing, self._job.problem, self._job.seed) for arm in late}
                 references |= {arm: stack.enter_context(self._workers.lend(wanted[arm])) for arm in late}
                 outcome = timed.measure(references, config, self._notify, floors)
                 self._found.checks += outcome.checks
@@ -257,20 +257,22 @@ class Trial:
             return ready
         job, lessons = self._job, self._workers.lessons
         problem, source = job.problem, job.problem.source_for(case)
-        key = (problem.sha256, source, problem.batch_statistics, case, job.master_seed)
+        key = (problem.sha256, source, problem.batch_statistics, case, job.seed)
         known = lessons.get(key)
         if known is not None and known.is_short:
             known = None
-        setting = prepare_setting(problem, case, job.master_seed, self._workers.host.torch_device, repeat, known)
-        self._found.precision, self._found.seed = setting.precision, job.master_seed
+        setting = prepare_setting(problem, case, job.seed, self._workers.host.torch_device, repeat, known, job.tries)
+        self._found.precision = setting.precision
         if must_be_sampled(setting, self._workers.host):
             self._sampled.add(case)
+            if (setting.lessons.call_s or 0.0) > SLOW_S:
+                self._found.remarks.append(f"{case}: sampled, since the reference takes {setting.call_s:.0f} s a call")
         is_sampled = case in self._sampled
         if known is None:
             if not is_sampled:
                 setting.derived()  # finds out which rows are independent
                 setting = telling(setting)
-            for other in [one for one in lessons if (one[0], one[-1]) != (problem.sha256, job.master_seed)]:
+            for other in [one for one in lessons if (one[0], one[-1]) != (problem.sha256, job.seed)]:
                 del lessons[other]
             lessons[key] = setting.lessons
         if setting.varied_for:

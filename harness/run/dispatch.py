@@ -302,7 +302,7 @@ class _Dispatch:
             self._office.observe(ticket.job, "built")
             self._ready.append(replace(ticket, built=answer.built, simulated=answer.simulated))
         else:
-            job = replace(ticket.job, outages=answer.outages) if answer.outages else ticket.job
+            job = replace(ticket.job, outages=answer.outages or ticket.job.outages, tries=ticket.job.tries + 1)
             returns = ticket.returns + bool(answer.wanted)
             again = replace(ticket, job=job, wanted=answer.wanted, returns=returns, built=None)
             self._waiting.appendleft(again)
@@ -317,7 +317,8 @@ class _Dispatch:
 
     def _try_again(self, ticket: Ticket, why: str) -> None:
         """Have another executor try it, from its build on, which the builders' cache has; or give it up."""
-        ticket = replace(ticket, lost=(*ticket.lost, why), built=None)
+        job = replace(ticket.job, tries=ticket.job.tries + 1)
+        ticket = replace(ticket, job=job, lost=(*ticket.lost, why), built=None)
         if len(ticket.lost) < self._bounds.attempts:
             self._waiting.appendleft(ticket)
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import json
 import os
 import re
 import sys
@@ -29,7 +30,7 @@ _PYTHON = {
     "time": "perf_counter perf_counter_ns monotonic monotonic_ns time time_ns process_time process_time_ns",
     "builtins": "isinstance type len getattr vars zip tuple list dict set frozenset id hash all any min max sum int "
     "float str sorted enumerate",
-    "json": "dumps loads",
+    "json": "dumps loads JSONEncoder JSONDecoder _default_encoder _default_decoder",
     "dataclasses": "fields is_dataclass replace",
     "socket": "socket send_fds recv_fds",
     "struct": "Struct pack unpack",
@@ -88,10 +89,11 @@ class Guard:
         self._bases = [(cls, cls.__mro__) for cls in classes]
         self._names = [names_of_module(module) for module in _own_modules()]
         self._names += [names_of_class(cls, cls in own) for cls in classes]
-        self._attributes = [(owner, name, _getattr(owner, name), said) for owner, name, said in _guarded()]
+        self._attributes = [(owner, name, _static(owner, name), said) for owner, name, said in _guarded()]
         held_by_name = [value for names in self._names for value in names.fixed.values()]
         functions = _functions(held_by_name)
-        self._codes = [(one, one.__code__, one.__defaults__, one.__kwdefaults__) for one in functions]
+        self._codes = [(one, one.__code__, one.__defaults__, _copied(one.__kwdefaults__)) for one in functions]
+        self._codecs = [(one, _dict(_vars(one))) for one in (json._default_encoder, json._default_decoder)]  # type: ignore[attr-defined]
         self._cells = [(cell, _contents(cell), one) for one in functions for cell in one.__closure__ or ()]
         self._hooks = _hooks()
         self._native = [
@@ -101,9 +103,7 @@ class Guard:
     def patched(self) -> tuple[str, ...]:
         """Names of what is no longer the original."""
         found = [said for said, hook in _hooks().items() if hook is not self._hooks[said]]
-        found += [
-            said for owner, name, original, said in self._attributes if _getattr(owner, name, None) is not original
-        ]
+        found += [said for owner, name, original, said in self._attributes if _static(owner, name) is not original]
         found += [said for names in self._names for said in names.changed()]
         found += [f"{_named(cls)}.__bases__" for cls, bases in self._bases if cls.__mro__ is not bases]
         exchanged = [
@@ -111,10 +111,11 @@ class Guard:
             for function, code, defaults, by_name in self._codes
             if function.__code__ is not code
             or function.__defaults__ is not defaults
-            or function.__kwdefaults__ is not by_name
+            or function.__kwdefaults__ != by_name
         ]
         exchanged += [function for cell, content, function in self._cells if _contents(cell) is not content]
         found += [f"{function.__module__}.{function.__qualname__}" for function in exchanged]
+        found += [f"json: {type(one).__name__}" for one, state in self._codecs if _vars(one) != state]
         found += [said for now, was, said in self._native if now.tobytes() != was]
         for one, cls, fixed, hiding in self._held:
             state = _vars(one)
@@ -196,6 +197,14 @@ def _own_modules() -> list[ModuleType]:
     return [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "harness"]
 
 
+def _static(owner: Any, name: str) -> object:
+    """What stands there: a descriptor can answer for itself as if it were the original."""
+    for one in owner.__mro__ if isinstance(owner, type) else ():
+        if name in _vars(one):
+            return _vars(one)[name]
+    return _getattr(owner, name, None)
+
+
 def _functions(named: Iterable[object]) -> dict[FunctionType, None]:
     """Functions of Python's, each once, that are guarded, and our own among these: their code could be exchanged
     without touching a name."""
@@ -206,6 +215,10 @@ def _functions(named: Iterable[object]) -> dict[FunctionType, None]:
         for one in functions
         if isinstance(one, FunctionType) and (one in guarded or one.__module__.split(".")[0] == "harness")
     }
+
+
+def _copied(by_name: dict[str, object] | None) -> dict[str, object] | None:
+    return None if by_name is None else _dict(by_name)
 
 
 def _contents(cell: CellType) -> object:

@@ -115,6 +115,14 @@ def test_what_a_solution_goes_on_without_is_said(workers: Workers, tmp_path: Pat
     assert built.failed is None
     (missing,) = built.missing
     assert tells(missing, "'one'", "goes on without it", "main.cpp:5", "nowhere")
+    assert built.beyond_simulator == ()
+
+
+def test_what_only_the_simulator_refuses_is_told_apart(workers: Workers, tmp_path: Path) -> None:
+    cuda = '__global__ void one(int* x) { asm("nop;"); }'
+    built = build(workers, written(tmp_path, FALLING_BACK.format(cpp=run(""), cuda=cuda)), [], LimitsConfig())
+    assert built.beyond_simulator == built.missing
+    assert tells(built.missing[0], "'one'", "inline PTX")
 
 
 EVENTS = """

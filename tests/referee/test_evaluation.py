@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -20,7 +20,6 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import check, comparison, environment
-from tests.referee.in_process import job_of
 from tests.referee.test_correctness import DOUBLE
 from tests.wording import tells
 
@@ -35,14 +34,12 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
         file.parent.mkdir(parents=True)
         file.write_text(text)
 
-    def evaluated(
-        judge: Callable[[Any], None], missing: tuple[str, ...] = (), backend: Literal["sim", "cuda"] = "sim"
-    ) -> Evaluation:
+    def evaluated(judge: Callable[[Any], None], gaps: tuple[str, ...] = ()) -> Evaluation:
         monkeypatch.setattr(evaluation_module._Judging, "in_either_mode", judge)
         (task,) = select_tasks(Workspace(tmp_path))
-        workers: Any = SimpleNamespace(host=SimpleNamespace(name=backend))
-        built = BuildOutcome((), None, 0.0, missing=missing)
-        where = replace(environment(), backend=backend)
+        workers: Any = SimpleNamespace(host=SimpleNamespace(name="sim"))
+        built = BuildOutcome((), None, 0.0, missing=gaps, beyond_simulator=gaps)
+        where = replace(environment(), backend="sim")
         return evaluation_module.evaluate(make_job("run", task, Config(), 1), workers, where, built)
 
     return evaluated
@@ -59,45 +56,23 @@ def test_the_record_has_the_precision_that_the_reference_showed(
     assert evaluate(judge).problem.precision == recorded
 
 
-@pytest.mark.parametrize(("found", "recorded"), [(5, 5), (None, 1)])
-def test_the_record_has_the_seed_of_the_last_try(evaluate: Evaluate, found: int | None, recorded: int) -> None:
-    def judge(judging: Any) -> None:
-        judging.found.seed = found
-        judging.found.checks.append(check(comparison()))
-
-    assert evaluate(judge).seed == recorded
-
-
-def test_another_try_has_another_seed(tmp_path: Path) -> None:
-    (tmp_path / "problem.py").write_text(DOUBLE)
-    job = job_of(tmp_path, ("full",), Config())
-    tries = [replace(job, outages=("the disk is full",) * number).master_seed for number in range(3)]
-    assert tries[0] == job.seed
-    assert len(set(tries)) == 3
-
-
 @pytest.mark.parametrize(
-    ("backend", "missing", "verdict", "expected"),
+    ("gaps", "verdict", "expected"),
     [
-        ("sim", ("'one' wasn't built",), Verdict.NO_CUSTOM_KERNEL, Verdict.UNSUPPORTED),
-        ("sim", ("'one' wasn't built",), Verdict.WRONG_VALUES, Verdict.UNSUPPORTED),
-        ("sim", ("'one' wasn't built",), Verdict.CHEATING, Verdict.CHEATING),
-        ("sim", (), Verdict.NO_CUSTOM_KERNEL, Verdict.NO_CUSTOM_KERNEL),
-        ("cuda", ("'one' wasn't built",), Verdict.NO_CUSTOM_KERNEL, Verdict.NO_CUSTOM_KERNEL),
+        (("'one' wasn't built",), Verdict.NO_CUSTOM_KERNEL, Verdict.UNSUPPORTED),
+        (("'one' wasn't built",), Verdict.WRONG_VALUES, Verdict.WRONG_VALUES),
+        (("'one' wasn't built",), Verdict.CHEATING, Verdict.CHEATING),
+        ((), Verdict.NO_CUSTOM_KERNEL, Verdict.NO_CUSTOM_KERNEL),
     ],
 )
 def test_what_ran_in_place_of_an_extension_that_the_simulator_refused_convicts_nobody(
-    evaluate: Evaluate,
-    backend: Literal["sim", "cuda"],
-    missing: tuple[str, ...],
-    verdict: Verdict,
-    expected: Verdict,
+    evaluate: Evaluate, gaps: tuple[str, ...], verdict: Verdict, expected: Verdict
 ) -> None:
     def judge(judging: Any) -> None:
         raise SolutionFailed(verdict, "torch did it all")
 
-    found = evaluate(judge, missing, backend)
+    found = evaluate(judge, gaps)
     assert found.verdict is expected
     assert found.failure is not None
-    wanted = (*missing, "torch did it all") if expected is Verdict.UNSUPPORTED else ("torch did it all",)
+    wanted = (*gaps, "torch did it all") if expected is Verdict.UNSUPPORTED else ("torch did it all",)
     assert tells(found.failure.reason, *wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from harness.referee.judgement import describe_finding, fault_among, judge_form,
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import CallTaken, OutputForm
+from harness.sandbox.wire.structure import unpack
 from tests.examples import check, comparison
 from tests.wording import tells
 
@@ -180,3 +183,17 @@ def test_an_error_without_a_size_is_said_in_words(tolerance: Tolerance, word: st
     with pytest.raises(SolutionFailed) as caught:
         require_passed(check(wrong), ONE)
     assert word in (caught.value.failure.details or "").partition(";")[0]
+
+
+class Lazy(tuple[torch.Tensor, ...]):
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        raise AssertionError("nothing of a solution's runs once the clock has stopped")
+
+
+def test_a_container_is_taken_apart_by_its_kind_s_own_iterator() -> None:
+    Two = namedtuple("Two", "values indices")
+    one = torch.ones(1)
+    for several in ((one, one), [one, one], Two(one, one), Lazy((one, one)), torch.ones(2, 2).max(1)):
+        structure, outputs = unpack(several)
+        assert (structure, len(outputs)) == ("tuple", 2)
+    assert unpack({"a": [one], "b": one})[0] == "dict(a: tuple(tensor), b: tensor)"

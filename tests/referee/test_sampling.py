@@ -241,11 +241,21 @@ def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> Non
 def test_a_slow_reference_is_run_once_at_the_full_shape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, slow: bool
 ) -> None:
-    monkeypatch.setattr(sampling, "_SLOW_S", 0.01)
+    monkeypatch.setattr(sampling, "SLOW_S", 0.01)
     monkeypatch.setattr(sampling, "_QUICK_BYTES", 0)
-    waits = f"time.sleep({seconds} if str(x.device) == 'cpu' else 0) or calls.append(x.device.type) or x * 2"
-    source = DOUBLE.replace("import torch\n", "import time\nimport torch\n\ncalls = []\n", 1)
-    setting = setting_of(tmp_path, source.replace("return x * 2", f"return {waits}").replace("5000", "50"))
+    source = (
+        DOUBLE.replace("return x * 2", "return calls.append(work(x)) or x * 2")
+        + f"""
+import time
+calls = []
+def work(x):
+    end = time.thread_time() + {seconds} * (x.device.type == "cpu")
+    while time.thread_time() < end:
+        pass
+    return x.device.type
+"""
+    )
+    setting = setting_of(tmp_path, source.replace("5000", "50"))
     for again in (setting, replace(setting, repeat=1)):
         assert must_be_sampled(again, in_process_host()) is slow
         assert _oracle_is_cheap(again) is not slow

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from harness.referee.setting import derive, draw_master_seed
+from pathlib import Path
+
+from harness.referee.setting import derive, draw_master_seed, prepare_setting
+from harness.workspace.problem import load_problem
+from tests.referee.test_correctness import DOUBLE
 
 
 def test_a_derived_seed_is_reproducible() -> None:
@@ -34,3 +38,10 @@ def test_a_seed_fits_into_63_bits() -> None:
 
 def test_master_seeds_differ() -> None:
     assert len({draw_master_seed() for _ in range(50)}) == 50
+
+
+def test_another_try_has_other_inputs_and_the_same_weights(tmp_path: Path) -> None:
+    (tmp_path / "problem.py").write_text(DOUBLE)
+    first, second = (prepare_setting(load_problem(tmp_path), "full", 1, "cpu", tries=tries) for tries in (0, 1))
+    assert first.seed("inputs", 0) != second.seed("inputs", 0)
+    assert first.construction_seed == second.construction_seed

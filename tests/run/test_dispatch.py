@@ -102,8 +102,15 @@ class ScriptedOffice(Office):
         self.said.append(what)
 
 
+@dataclass(frozen=True)
+class JobOfName:
+    solution: Any
+    outages: tuple[str, ...] = ()
+    tries: int = 0
+
+
 def tickets(*names: str) -> list[Ticket]:
-    jobs: Any = [SimpleNamespace(solution=SimpleNamespace(name=name)) for name in names]
+    jobs: Any = [JobOfName(SimpleNamespace(name=name)) for name in names]
     return [Ticket(job) for job in jobs]
 
 
@@ -359,12 +366,6 @@ def test_a_harness_error_is_tried_elsewhere_and_its_last_record_is_kept() -> Non
     assert judged(tickets("a"), better)["a"].verdict is Verdict.PASSED
 
 
-@dataclass(frozen=True)
-class JobOfName:
-    solution: Any
-    outages: tuple[str, ...] = ()
-
-
 def test_a_job_that_a_machine_may_have_ended_is_tried_again_with_what_the_machine_did() -> None:
     def script(name: str, nth: int) -> Answer:
         return Answer(outages=("no memory",)) if nth == 1 else verdict(name, nth)
@@ -372,7 +373,7 @@ def test_a_job_that_a_machine_may_have_ended_is_tried_again_with_what_the_machin
     lane = ScriptedExecutor("lane", script, builds=True)
     job: Any = JobOfName(SimpleNamespace(name="a"))
     assert judged([Ticket(job)], lane)["a"].verdict is Verdict.PASSED
-    assert [call.job.outages for call in lane.calls] == [(), ("no memory",)]
+    assert [(call.job.outages, call.job.tries) for call in lane.calls] == [((), 0), (("no memory",), 1)]
 
 
 def test_lanes_build_where_no_builder_ever_opens() -> None:

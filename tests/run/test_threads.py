@@ -7,7 +7,8 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 from unittest.mock import patch
 
 import pytest
@@ -17,6 +18,13 @@ from harness.run.threads import Shape, Threads, run_threads
 
 PATIENCE_S = 20
 """After which a wait that should end at once has failed."""
+
+
+@dataclass(frozen=True)
+class Numbered:
+    number: int
+    outages: tuple[str, ...] = ()
+    tries: int = 0
 
 
 Prepare = Callable[[int], Any]
@@ -37,7 +45,7 @@ def run_scripted(
     """`prepare` and `measure` give what is built and judged, or an answer of another kind."""
 
     def build(ticket: Ticket) -> Answer:
-        made = prepare(ticket.job)  # type: ignore[arg-type]
+        made = prepare(cast(Any, ticket.job).number)
         return made if isinstance(made, Answer) else Answer(built=(made,))
 
     def judge(ticket: Ticket) -> Answer:
@@ -49,7 +57,7 @@ def run_scripted(
 
     executors = [Threads(False, shape.builders, enter, build)]
     executors += [Threads(True, 1, enter, judge) for _ in range(shape.lanes)]
-    tickets = (Ticket(task) for task in tasks)  # type: ignore[arg-type]
+    tickets = (Ticket(cast(Any, Numbered(task))) for task in tasks)
     return run_threads(tickets, executors, shape, stop or threading.Event())
 
 

@@ -414,3 +414,30 @@ def test_a_module_that_gets_further_names_is_left_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr(harness.devices.base, "list", json, raising=False)
     monkeypatch.setattr(harness.devices.base, "__compiled_fn_1", len, raising=False)
     assert before.patched() == ()
+
+
+class Original:
+    """Answers for the original where a class is asked for it, and not an object."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __get__(self, one: Any, owner: Any = None) -> Any:
+        return self._original.__get__(one, owner)
+
+
+def test_a_descriptor_that_answers_for_the_original_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard()
+    monkeypatch.setattr(torch.Tensor, "device", Original(torch.Tensor.device), raising=False)
+    assert guard.patched() == ("torch.Tensor.device",)
+
+
+def test_another_encoder_by_default_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard()
+    monkeypatch.setitem(json.dumps.__kwdefaults__, "cls", json.JSONEncoder)
+    assert guard.patched() == ("json.dumps",)
+    monkeypatch.undo()
+    monkeypatch.setattr(json._default_encoder, "encode", str, raising=False)  # type: ignore[attr-defined]
+    assert guard.patched() == ("json: JSONEncoder",)
+    monkeypatch.undo()
+    assert guard.patched() == ()

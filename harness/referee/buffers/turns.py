@@ -41,8 +41,10 @@ _WORK_SHARE = 1 / 8
 """The share of a turn's time for launches that run whole on the simulator: what takes longer can be sampled instead."""
 
 _ABSENT = re.compile(r"(No module named '|import of |^name ')(?P<module>\w+)")
-_OF_TORCHS_CUDA = re.compile(r"undefined symbol: (?P<symbol>_ZNK?(2at|3c10|5torch)\w*cuda\w*)")
-"""A linker's words on a function of torch's, by its mangled name."""
+_OF_TORCHS_CUDA = re.compile(
+    r"undefined symbol: (?P<name>_ZNK?(2at|3c10|5torch)\w*cuda\w*)|(?P<what>torch.UntypedStorage\(\)): Storage device"
+)
+"""Words on what torch has for CUDA alone: a linker's, with a mangled name, and those of unpickling."""
 _ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
@@ -200,7 +202,7 @@ def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdi
 
 def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | None:
     if backend == "sim" and (absent := _OF_TORCHS_CUDA.search(raised.message)):
-        reason = f"torch has {absent['symbol']} only where it is built for CUDA"
+        reason = f"torch has {absent['name'] or absent['what']} for a GPU only where it is built for CUDA"
         return SolutionFailed(Verdict.UNSUPPORTED, reason, raised.traceback, "run it on a GPU")
     if backend != "sim" or UNSUPPORTED_MARK not in raised.message:
         return None

@@ -33,7 +33,7 @@ def telling(setting: Setting) -> Setting:
         with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
             device = "cuda" if setting.on_gpu else "cpu"
             facts = (setting.problem, setting.case, setting.master_seed, device, setting.repeat)
-            varied = prepare_setting(*facts, Lessons(passes.name))
+            varied = prepare_setting(*facts, Lessons(passes.name), setting.tries)
             if untold(varied) is None:
                 return varied
     raise InvalidProblem(

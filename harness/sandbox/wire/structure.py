@@ -24,8 +24,9 @@ def unpack(returned: Any) -> tuple[str, list[Any]]:
 
 
 def _take_apart(value: Any, outputs: list[Any]) -> str:
-    if isinstance(value, (tuple, list)):
-        return f"tuple({', '.join(_take_apart(one, outputs) for one in value)})"
+    kind = next((one for one in (tuple, list) if one in type(value).__mro__), None)
+    if kind is not None:  # by its own iterator: a subclass's would compute after the clock has stopped
+        return f"tuple({', '.join(_take_apart(one, outputs) for one in kind.__iter__(value))})"
     if type(value) is dict and all(type(key) is str for key in value):
         return f"dict({', '.join(f'{key}: {_take_apart(value[key], outputs)}' for key in sorted(value))})"
     outputs.append(value)
