@@ -198,7 +198,7 @@ def _own_modules() -> list[ModuleType]:
 
 
 def _static(owner: Any, name: str) -> object:
-    """What stands there: a descriptor can answer for itself as if it were the original."""
+    """Look up what stands there by itself: a descriptor can answer as if it were the original."""
     for one in owner.__mro__ if isinstance(owner, type) else ():
         if name in _vars(one):
             return _vars(one)[name]
