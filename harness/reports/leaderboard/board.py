@@ -140,6 +140,7 @@ def _problem_board(
     conditions = BoardConditions(environment, config, sha256, cases, None)
     comparable = [e for e in entries if is_comparable(e, conditions)]
     latest = {e.solution: e.verdict for e in comparable}
+    ran = [e for e in entries if e.problem_sha256 == sha256 and e.verdict.passed]  # only then is it known
     is_invalid = Verdict.INVALID_PROBLEM in latest.values()
     conditions = replace(conditions, metric=leading_metric(e.metric for e in comparable), is_invalid=is_invalid)
     standings = [
@@ -149,7 +150,7 @@ def _problem_board(
     return ProblemBoard(
         name=name,
         sha256=sha256,
-        precision=version.problem_precision,
+        precision=(ran or [version])[-1].problem_precision,
         cases=cases,
         standings=tuple(_ranked(standings)),
         has_newer_version=newest.problem_sha256 != sha256,

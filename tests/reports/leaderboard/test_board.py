@@ -226,6 +226,12 @@ def test_a_solution_that_declares_nothing_is_in_the_problems_class() -> None:
     assert standing(board(timed(problem=problem(precision="tf32")))).precision_class == "tf32"
 
 
+def test_the_precision_of_a_problem_is_what_those_who_passed_have_seen() -> None:
+    """A solution that doesn't compile ends before the reference runs."""
+    (made,) = board(timed(problem=problem(precision="bfloat16")), broken(day=2)).problems
+    assert made.precision == "bfloat16"
+
+
 def test_one_class_can_be_asked_for() -> None:
     tf32 = timed(solution_name="fast", solution=solution("fast", precision="tf32"))
     assert ranks(board(timed(), tf32, wanted=Wanted(precision="tf32"))) == [("fast", 1)]
