@@ -237,19 +237,18 @@ def _make_few_terms(value: torch.Tensor, generator: torch.Generator, share: floa
     but have mantissas that lose 2^-12 of their value, all in one direction, when rounded to ten bits.
 
     A sum of a few such terms is nearly exact in float32 in any order, so that the loss of a lower precision shows. The
-    first and the last element stay: who leaves one out, or takes it twice, is seen.
+    first and the last element stay, as large as any near them: who leaves one out, or takes it twice, is seen.
     """
     memory = value.as_strided((value.numel(),), (1,))
-    parts = torch.split(memory, _CHUNK)
+    parts = torch.split(memory, _CHUNK) if value.numel() else ()
     for part in parts:
         drawn = torch.randint(2**15, part.shape, generator=generator, device=value.device, dtype=torch.int16)
-        if part is parts[0]:
-            drawn[:1] = 0
-        if part is parts[-1]:
-            drawn[-1:] = 0
+        stays = drawn < share * 2**15
+        for place in (place for place, end in ((0, parts[0]), (-1, parts[-1])) if part is end):
+            part[place], stays[place] = part[part.abs().argmax()], True
         if value.dtype in (torch.float32, torch.float64):
             part.copy_(_of_full_mantissas(part, generator))
-        part.mul_(drawn < share * 2**15)
+        part.mul_(stays)
     return value
 
 
