@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -24,10 +25,19 @@ def unpack(returned: Any) -> tuple[str, list[Any]]:
 
 
 def _take_apart(value: Any, outputs: list[Any]) -> str:
-    kind = next((one for one in (tuple, list) if one in type(value).__mro__), None)
-    if kind is not None:  # by its own iterator: a subclass's would compute after the clock has stopped
-        return f"tuple({', '.join(_take_apart(one, outputs) for one in kind.__iter__(value))})"
+    items = _items(value)
+    if items is not None:
+        return f"tuple({', '.join(_take_apart(one, outputs) for one in items)})"
     if type(value) is dict and all(type(key) is str for key in value):
         return f"dict({', '.join(f'{key}: {_take_apart(value[key], outputs)}' for key in sorted(value))})"
     outputs.append(value)
     return "tensor"
+
+
+def _items(value: Any) -> list[Any] | None:
+    """List what a tuple or a list holds by its kind's own iterator; a subclass's could compute after the clock has
+    stopped. None for anything else."""
+    for kind in (tuple, list):
+        with contextlib.suppress(TypeError):
+            return [*kind.__iter__(value)]
+    return None
