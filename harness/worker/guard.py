@@ -92,8 +92,10 @@ class Guard:
         self._attributes = [(owner, name, _static(owner, name), said) for owner, name, said in _guarded()]
         held_by_name = [value for names in self._names for value in names.fixed.values()]
         functions = _functions(held_by_name)
-        self._codes = [(one, one.__code__, one.__defaults__, _copied(one.__kwdefaults__)) for one in functions]
-        self._codecs = [(one, _dict(_vars(one))) for one in (json._default_encoder, json._default_decoder)]  # type: ignore[attr-defined]
+        self._codes = [(one, one.__code__, one.__defaults__, one.__kwdefaults__) for one in functions]
+        self._by_name = [(kept, (*kept.values(),), one) for one in functions if (kept := one.__kwdefaults__)]
+        codecs = (_getattr(json, "_default_encoder"), _getattr(json, "_default_decoder"))
+        self._codecs = [(one, (*_vars(one).values(),)) for one in codecs]
         self._cells = [(cell, _contents(cell), one) for one in functions for cell in one.__closure__ or ()]
         self._hooks = _hooks()
         self._native = [
@@ -111,11 +113,16 @@ class Guard:
             for function, code, defaults, by_name in self._codes
             if function.__code__ is not code
             or function.__defaults__ is not defaults
-            or function.__kwdefaults__ != by_name
+            or function.__kwdefaults__ is not by_name
         ]
+        exchanged += [one for kept, values, one in self._by_name if not are_same((*kept.values(),), values)]
         exchanged += [function for cell, content, function in self._cells if _contents(cell) is not content]
         found += [f"{function.__module__}.{function.__qualname__}" for function in exchanged]
-        found += [f"json: {type(one).__name__}" for one, state in self._codecs if _vars(one) != state]
+        found += [
+            f"json: {type(one).__name__}"
+            for one, values in self._codecs
+            if not are_same((*_vars(one).values(),), values)
+        ]
         found += [said for now, was, said in self._native if now.tobytes() != was]
         for one, cls, fixed, hiding in self._held:
             state = _vars(one)
@@ -215,10 +222,6 @@ def _functions(named: Iterable[object]) -> dict[FunctionType, None]:
         for one in functions
         if isinstance(one, FunctionType) and (one in guarded or one.__module__.split(".")[0] == "harness")
     }
-
-
-def _copied(by_name: dict[str, object] | None) -> dict[str, object] | None:
-    return None if by_name is None else _dict(by_name)
 
 
 def _contents(cell: CellType) -> object:

@@ -432,9 +432,20 @@ def test_a_descriptor_that_answers_for_the_original_is_seen(monkeypatch: pytest.
     assert guard.patched() == ("torch.Tensor.device",)
 
 
+class SaysEqual(type):
+    def __eq__(cls, other: object) -> bool:
+        return True
+
+    __hash__ = type.__hash__
+
+
+class EqualToAll(json.JSONEncoder, metaclass=SaysEqual):
+    """An encoder that says it is what was there before, None."""
+
+
 def test_another_encoder_by_default_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     guard = Guard()
-    monkeypatch.setitem(json.dumps.__kwdefaults__, "cls", json.JSONEncoder)
+    monkeypatch.setitem(json.dumps.__kwdefaults__, "cls", EqualToAll)
     assert guard.patched() == ("json.dumps",)
     monkeypatch.undo()
     monkeypatch.setattr(json._default_encoder, "encode", str, raising=False)  # type: ignore[attr-defined]
