@@ -63,6 +63,8 @@ _NATIVE = {
     "cuptiActivityRegisterCallbacks cuptiActivityRegisterTimestampCallback",
     "libc": "clock_gettime gettimeofday sendmsg recvmsg send recv",
 }
+_OPERATORS = "slice.Tensor view.dtype as_strided"
+"""Operators by which a call's inputs are made, before its time begins."""
 _CODE_BYTES = 16
 """The bytes of code that are compared: a jump to anywhere takes 14 on x86-64."""
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -71,6 +73,7 @@ _RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
 
 _MISSING = object()
 _getattr, _vars, _dict = getattr, vars, dict  # found even where builtins are replaced
+_kernels_of = torch._C._dispatch_dump_table
 _frame_callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
 """The getter of the callback that is asked before any function of Python's runs (PEP 523), and may run another;
 torch.compile sets it for a call. Older torch doesn't tell it."""
@@ -98,6 +101,7 @@ class Guard:
         self._codecs = [(one, (*_vars(one).values(),)) for one in codecs]
         self._cells = [(cell, _contents(cell), one) for one in functions for cell in one.__closure__ or ()]
         self._hooks = _hooks()
+        self._operators = [(name, _kernels_of(f"aten::{name}")) for name in _OPERATORS.split()]
         self._native = [
             (*snapshot(at, size), said) for at, size, said in (*_native_functions(), *_python_c_functions())
         ]
@@ -107,6 +111,7 @@ class Guard:
         found = [said for said, hook in _hooks().items() if hook is not self._hooks[said]]
         found += [said for owner, name, original, said in self._attributes if _static(owner, name) is not original]
         found += [said for names in self._names for said in names.changed()]
+        found += [f"torch.ops.aten.{name}" for name, kernels in self._operators if _kernels_of(f"aten::{name}") != kernels]
         found += [f"{_named(cls)}.__bases__" for cls, bases in self._bases if cls.__mro__ is not bases]
         exchanged = [
             function
