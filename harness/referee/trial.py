@@ -23,7 +23,7 @@ from harness.referee.audit.run_time import Written
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.slots import Capacity
-from harness.referee.buffers.turns import describe_arm, flag_remarks
+from harness.referee.buffers.turns import describe_arm, flag_remarks, tuning_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.found import Found
@@ -39,7 +39,7 @@ from harness.referee.timing.settling import Settling, still_fill_ns
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.messages import FlagChange
+from harness.sandbox.wire.messages import Described, FlagChange
 from harness.workspace.problem import FULL
 
 _NO_FLOORS = (
@@ -120,7 +120,7 @@ class Trial:
 
     def look_back(self) -> None:
         """Remark on what a solution that isn't timed changed of torch's flags. Raises: SolutionFailed."""
-        self._remark_on(describe_arm(self._worker, self._job.config.limits).flags)
+        self._remark_on(describe_arm(self._worker, self._job.config.limits))
 
     def require_effect(self) -> None:
         """Require, last of all, that values depend on the solution's own kernels, where a trace is no proof of it.
@@ -134,8 +134,10 @@ class Trial:
         self._found.remarks += flag_remarks("the solution, on import,", self._changed_at_load)
         return worker
 
-    def _remark_on(self, changed: Sequence[FlagChange]) -> None:
-        self._found.remarks += flag_remarks("the solution, after its import,", changed, known=self._changed_at_load)
+    def _remark_on(self, described: Described) -> None:
+        known = self._changed_at_load
+        self._found.remarks += flag_remarks("the solution, after its import,", described.flags, known)
+        self._found.remarks += tuning_remarks(described)
 
     def _start_anew(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack, which: str) -> None:
         """End all workers, and start the first baseline's and the solution's. Raises: MachineError, SolutionFailed."""
@@ -181,7 +183,7 @@ class Trial:
                 outcome = timed.measure(references, config, self._notify, floors)
                 self._found.checks += outcome.checks
                 self._found.remarks += (*outcome.remarks, *telemetry.remarks)
-                self._remark_on(outcome.changed)
+                self._remark_on(outcome.described)
                 self._finish(auditor, outcome.timing.least_ns("solution"))
         return outcome
 

@@ -42,6 +42,7 @@ from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
 from harness.worker.sharing import Held, Sharing, own_bytes
 from harness.worker.torch_state import compilation, read_flags, set_flags
+from harness.worker.triton_tuning import TritonTuning
 
 
 class Arm:
@@ -55,6 +56,7 @@ class Arm:
         self._model: Any = None
         self._channels_last = False
         self._sharing = Sharing()
+        self._tuning = TritonTuning()
         self._guard: Guard | None = None
         self._is_guarded = False
         self._flags: dict[str, Flag | None] = {}
@@ -75,6 +77,7 @@ class Arm:
         self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
         self._guard, self._is_guarded = Guard(self), True
         module = _import_file(Path(request.path))
+        self._tuning.take_over()
         if not hasattr(module, request.class_name):
             raise AttributeError(f"{Path(request.path).name} defines no class '{request.class_name}'")
         self._class = getattr(module, request.class_name)
@@ -153,10 +156,10 @@ class Arm:
         )
 
     def describe(self) -> Described:
-        """Describe what the module's code did to torch."""
+        """Describe what the module's code did to torch, and what Triton chose for it."""
         now = read_flags()
         changes = [FlagChange(name, was, now.get(name)) for name, was in self._flags.items() if now.get(name) != was]
-        return Described(tuple(changes), compilation())
+        return Described(tuple(changes), compilation(), self._tuning.chosen())
 
     def _take(self, call: Call, keeps_outputs: bool) -> CallTaken:
         taken, held = self._call(call, keeps_outputs)

@@ -24,7 +24,7 @@ FIXED = {
     "harness.cudasim.loaded.Runtime": "_report _error_string _sticky_error _reset_errors _sample_blocks _limit_work "
     "_trace _mark_written",
     "harness.devices.sim.device.SimDevice": "_runtime _triton",
-    "harness.worker.arm.Arm": "device extensions _buffers _sharing",
+    "harness.worker.arm.Arm": "device extensions _buffers _sharing _tuning",
     "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded",
 }
 """Fixed attributes of each class whose objects measure, and of what asks them."""

@@ -111,7 +111,9 @@ class Guard:
         found = [said for said, hook in _hooks().items() if hook is not self._hooks[said]]
         found += [said for owner, name, original, said in self._attributes if _static(owner, name) is not original]
         found += [said for names in self._names for said in names.changed()]
-        found += [f"torch.ops.aten.{name}" for name, kernels in self._operators if _kernels_of(f"aten::{name}") != kernels]
+        found += [
+            f"torch.ops.aten.{name}" for name, kernels in self._operators if _kernels_of(f"aten::{name}") != kernels
+        ]
         found += [f"{_named(cls)}.__bases__" for cls, bases in self._bases if cls.__mro__ is not bases]
         exchanged = [
             function

@@ -45,6 +45,8 @@ _OF_TORCHS_CUDA = re.compile(
     r"undefined symbol: (?P<name>_ZNK?(2at|3c10|5torch)\w*cuda\w*)|(?P<what>torch.UntypedStorage\(\)): Storage device"
 )
 """Words on what torch has for CUDA alone: a linker's, with a mangled name, and those of unpickling."""
+_TUNED, _TUNED_CHARS = 8, 300
+"""So many of Triton's kernels are told of, in so many characters each."""
 _ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
@@ -180,6 +182,12 @@ def flag_remarks(who: str, changes: Sequence[FlagChange], known: Sequence[FlagCh
     new = [change for change in changes if change not in known]
     words = ", ".join(f"{change.name} {_said(change.before)} → {_said(change.after)}" for change in new)
     return [f"by its process's own account {who} changed torch's flags: {words}"] if new else []
+
+
+def tuning_remarks(described: Described) -> list[str]:
+    """One remark on what Triton chose, where it had a choice. Only the module's own process says so."""
+    some = [words[:_TUNED_CHARS] for words in described.tuned[:_TUNED]]
+    return [f"by its process's own account Triton's autotuner chose {'; '.join(some)}"] if some else []
 
 
 def _said(flag: Flag | None) -> str:

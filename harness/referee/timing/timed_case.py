@@ -27,7 +27,7 @@ from harness.referee.timing.references import BaselineFailed, References, refere
 from harness.referee.timing.series import Series
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.messages import FlagChange
+from harness.sandbox.wire.messages import Described
 
 _BRIEF_NS = 100_000
 """Calls of the baseline under it don't lengthen a turn much."""
@@ -39,13 +39,13 @@ not measured.)"""
 @dataclass(frozen=True)
 class TimedOutcome:
     """A timing, the timed turns that were judged, remarks on the baselines, what compiling them took, and what the
-    solution changed of torch's flags."""
+    solution's process says of torch."""
 
     timing: Timing
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
-    compiled: tuple[CompiledBaseline, ...] = ()
-    changed: tuple[FlagChange, ...] = ()
+    compiled: tuple[CompiledBaseline, ...]
+    described: Described
 
 
 class TimedCase:
@@ -147,7 +147,7 @@ class TimedCase:
                 graph = [name for name in config.timing.metrics if name == "graph"]
                 further = [name for name in config.timing.metrics if name not in (arms.metric, "graph")]
                 rows = self._rows(arms, further, timed, notify)
-                changed = self._flag_changes(config.limits)  # by workers that graphs haven't harmed yet
+                described = self._describe(config.limits)  # by workers that graphs haven't harmed yet
                 compiled = self._references.look_back(config.limits)
                 rows += self._rows(arms, graph, timed, notify)
                 break
@@ -162,7 +162,7 @@ class TimedCase:
                 checks += arms.checks
         timing = dataclasses.replace(timing, rows=rows, memory=arms.memory)
         remarks = (*self._case.remarks, *self._references.remarks, *metric_remarks(timing))
-        return TimedOutcome(timing, tuple(checks), remarks, compiled, changed)
+        return TimedOutcome(timing, tuple(checks), remarks, compiled, described)
 
     def _of_those_ready(self, config: Config) -> Config:
         """The config of those that are there."""
@@ -194,12 +194,12 @@ class TimedCase:
                     raise
         return tuple(rows)
 
-    def _flag_changes(self, limits: LimitsConfig) -> tuple[FlagChange, ...]:
-        """Ask what the solution changed of torch's flags. Raises: SolutionFailed."""
+    def _describe(self, limits: LimitsConfig) -> Described:
+        """Ask what the solution did to torch. Raises: SolutionFailed."""
         self._case.buffers.freezer.thaw_only(self._case.worker)
-        changes = describe_arm(self._case.worker, limits).flags
+        described = describe_arm(self._case.worker, limits)
         self._case.buffers.freezer.freeze()
-        return changes
+        return described
 
     def _arms(self, config: Config, phase: str) -> WorkerArms:
         first, checked = config.timing.baselines[0], config.timing.checked_turns

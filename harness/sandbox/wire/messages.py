@@ -346,11 +346,12 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Described:
-    """The state of torch in the worker. `compilation` is None where torch.compile() wasn't used. All of it is the
-    worker's word."""
+    """The state of torch in the worker. `compilation` is None where torch.compile() wasn't used; `tuned` says what
+    Triton's autotuner chose for each kernel. All of it is the worker's word."""
 
     flags: tuple[FlagChange, ...]
     compilation: Compilation | None
+    tuned: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.flags) > _MOST_FLAGS:

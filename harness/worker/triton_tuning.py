@@ -1,0 +1,54 @@
+"""Triton's autotuner in the worker: all configurations of a kernel are compiled side by side before the first of them
+is timed. One after the other, they would hold the GPU for half a minute."""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+
+class TritonTuning:
+    """What the autotuners of the solution's Triton kernels do, once `take_over` has found Triton imported."""
+
+    def __init__(self) -> None:
+        self._tuners: dict[int, Any] = {}
+
+    def take_over(self) -> None:
+        """Compile side by side from now on, where Triton can (3.5 and newer) and isn't the interpreter."""
+        autotuner, modes = (sys.modules.get(f"triton.runtime.{name}") for name in ("autotuner", "_async_compile"))
+        if autotuner is None or modes is None or os.environ.get("TRITON_INTERPRET"):
+            return
+        prune = autotuner.Autotuner.prune_configs
+
+        def pruned(tuner: Any, kwargs: dict[str, Any]) -> list[Any]:
+            configs: list[Any] = prune(tuner, kwargs)
+            self._tuners[id(tuner)] = tuner
+            with suppress(Exception):  # what doesn't compile raises anew, and for Triton to judge, when it is timed
+                _compile(tuner, kwargs, configs, modes)
+            return configs
+
+        autotuner.Autotuner.prune_configs = pruned
+
+    def chosen(self) -> tuple[str, ...]:
+        """Say for each kernel that was tuned which configuration it ran with last."""
+        return tuple(
+            f"{tuner.base_fn.__name__} ({tuner.best_config}), of {len(tuner.configs)}"
+            for tuner in self._tuners.values()
+            if hasattr(tuner, "best_config")
+        )
+
+
+def _compile(tuner: Any, kwargs: dict[str, Any], configs: list[Any], modes: Any) -> None:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        try:
+            with modes.AsyncCompileMode(pool, ignore_errors=True):
+                for config in configs:
+                    given = {**tuner.nargs, **kwargs, **config.all_kwargs()}
+                    if config.pre_hook is not None:  # a descriptor's block may be the configuration's
+                        config.pre_hook(given)
+                    tuner.fn.run(**{**given, "warmup": True})
+        finally:
+            modes.active_mode.set(None)
