@@ -198,7 +198,7 @@ class Setting:
             if self.on_gpu and on is not inputs:
                 evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
         if may_excuse([one.loosest for one in evidence], compared):
-            evidence = with_plain_arithmetic(evidence, self.oracle, on, want)
+            evidence = with_plain_arithmetic(evidence, self.oracle, on, want, self.spec.dtypes)
         return evidence
 
     def rounded(self, answers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

@@ -20,6 +20,7 @@ from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import Comparison, parts_of
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec
+from harness.referee.answers.roundings import RoundedProducts, to_and_back
 from harness.workspace.problem import LEAST_TOLERANCE
 
 MARGIN = 2.0
@@ -42,7 +43,7 @@ far off."""
 _TF32_GAIN = 8.0
 """Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
 
-FORGIVEN = {"float64": 0.01, "float32": 0.01, "tf32": 0.05, "float16": 0.1, "bfloat16": 0.2}
+FORGIVEN = {"float64": 0.01, "float32": 0.01, "tf32": 0.05, "float16": 0.1, "bfloat16": 0.4}
 """The share of the outputs' size by which a single element must be off to be a wrong answer, which the tolerance must
 exclude, for each precision that the reference computes in."""
 
@@ -60,8 +61,8 @@ class ErrorEvidence:
     """The largest error of each reformulation, in local scales."""
     forgiven: float
     of_plain_arithmetic: float = 0.0
-    """The largest error, in local scales, with each sum taken term by term, or each result a little off. It counts as
-    far as a wrong element stays outside the tolerance."""
+    """The largest error, in local scales, with each sum taken term by term, each result a little off, or products of
+    halves. It counts as far as a wrong element stays outside the tolerance."""
     told_by: float = TOLD_BY
     """The factor by which it stays outside: 1 for variants, beside the inputs as drawn."""
 
@@ -135,11 +136,16 @@ def gather_evidence(
 
 
 def with_plain_arithmetic(
-    evidence: Sequence[ErrorEvidence], oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]
+    evidence: Sequence[ErrorEvidence],
+    oracle: Oracle,
+    inputs: Sequence[Any],
+    want: Sequence[torch.Tensor],
+    dtypes: Sequence[torch.dtype],
 ) -> tuple[ErrorEvidence, ...]:
-    """Add the errors of the plainest arithmetic, which takes long, to evidence on the same inputs: of serial sums, and
-    of results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide, Mathematical
-    Functions). `want` are their right values."""
+    """Add the errors of the plainest arithmetic, which takes long, to evidence on the same inputs: of serial sums, of
+    results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide, Mathematical
+    Functions), and, for outputs in half precision, of products whose operands have it too. `want` are their right
+    values, `dtypes` those of the outputs."""
     errors = [0.0] * len(want)
 
     def note(found: Sequence[float]) -> None:
@@ -151,6 +157,10 @@ def with_plain_arithmetic(
     with contextlib.suppress(*_UNTRIED):
         if summed := oracle.summed_serially(inputs):
             note(distances(summed))
+    for half in {torch.float16, torch.bfloat16}.intersection(dtypes):
+        with contextlib.suppress(*_UNTRIED), RoundedProducts(to_and_back(half)):
+            found = distances(oracle.native(copied(inputs)))
+            note([one if dtype is half and one < math.inf else 0.0 for one, dtype in zip(found, dtypes, strict=True)])
     for seed in range(_SAMPLES):
         with contextlib.suppress(*_UNTRIED):
             more = distances(oracle.perturbed(inputs, seed, _UNITS * _FURTHER))

@@ -240,6 +240,25 @@ def test_the_plainest_arithmetic_is_not_asked_for_what_it_could_not_excuse(
     assert bool(asked) is is_sought
 
 
+CHAIN = "__import__('functools').reduce(lambda y, _: (y @ x.float().mT) / 16, range(12), x.float()).to(x.dtype)"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "is_right"), [("bfloat16", True), ("exact", True), ("float8", False), ("off", False)]
+)
+def test_products_of_operands_as_short_as_the_output_are_honest(kernel: str, is_right: bool, tmp_path: Path) -> None:
+    """As tensor cores multiply them, where the reference goes on in float32."""
+    setting = made(tmp_path, CHAIN, "torch.randn(256, 256).bfloat16()")
+    (x,) = setting.reference.make_inputs(3)
+    short = {"bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}.get(kernel, torch.float32)
+    y = x.float()
+    for _ in range(12):
+        y = (y.to(short).float() @ x.float().mT) / 16
+    if kernel == "off":
+        y[7, 9] += 0.2 * y.square().mean().sqrt()
+    assert judge_values([y.to(x.dtype)], [x], setting)[0].passed is is_right
+
+
 def flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, by_output: torch.Tensor) -> list[torch.Tensor]:
     """Causal attention and its gradients, with weights computed anew from one number per query (Dao et al. 2022), by a
     multiplication fused with a subtraction."""

@@ -13,7 +13,7 @@ from harness.referee.audit.operators import took_all_of
 from harness.sandbox.outcome import SolutionFailed
 
 _DECOY = 0.1
-"""Own kernels that took this share of the time of all that stands in place of a missing part have done some of it."""
+"""Own kernels that took this share of a missing part's time, or of the time of all in its place, have done some of it."""
 _AS_LONG = 0.25
 """Other kernels of the framework that take at least this share of a missing part's time have done that part."""
 
@@ -110,7 +110,7 @@ def _is_left_to_own(missing: Mapping[str, float], instead: Mapping[str, float], 
     needed, given = _by_maker(missing), _by_maker(instead)
     compiled = given.pop("compiled", 0.0)
     return any(
-        own_ns >= _DECOY * (own_ns + given[maker] + compiled)
+        own_ns >= _DECOY * min(needed[maker], own_ns + given[maker] + compiled)
         or (not compiled and given[maker] < _AS_LONG * needed[maker])
         for maker in needed
     )

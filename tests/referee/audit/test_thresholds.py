@@ -125,6 +125,13 @@ def test_where_the_baselines_calls_are_held_up_too_nobody_is_accused() -> None:
     require_even_work(HELD_UP[:2], [], [[MS, 8 * MS], [MS, MS, 5 * MS], [6 * MS, MS]])
 
 
+def test_a_long_call_beside_one_that_takes_as_long_as_its_kernels_was_held_up() -> None:
+    require_even_work([[MS, MS, MS]], [[MS, 10 * MS, MS]] * 5, EVEN)
+    for busy_ns in ([[MS, MS, MS]], [[3 * MS, US, US], [3 * MS, 3 * MS, 3 * MS]]):
+        with pytest.raises(SolutionFailed, match="are claimed to take"):
+            require_even_work(busy_ns, [[3 * MS, US, US]] * 5, EVEN)
+
+
 @pytest.mark.parametrize("baseline_ns", [[], EVEN, [[MS, 9 * MS], [MS, MS], [MS, MS]]])
 def test_calls_that_are_uneven_without_the_baselines_being_so_are_cheating(baseline_ns: list[list[int]]) -> None:
     with pytest.raises(SolutionFailed, match=r"claimed .* 10 and 9000 µs.* 3 of 4"):

@@ -73,7 +73,7 @@ def test_one_element_is_off_by_a_percent_of_what_is_larger_its_size_or_the_outpu
 
 def test_half_precision_is_given_more_room() -> None:
     assert answer("last_element", [2.0, 2.0], dtype=torch.float16) == [2.0, pytest.approx(2.2, abs=1e-3)]
-    assert answer("last_element", [2.0, 2.0], dtype=torch.bfloat16) == [2.0, pytest.approx(2.4, abs=1e-2)]
+    assert answer("last_element", [2.0, 2.0], dtype=torch.bfloat16) == [2.0, pytest.approx(2.8, abs=1e-2)]
 
 
 def test_integers_are_one_off_and_truths_are_false() -> None:
