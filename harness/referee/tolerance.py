@@ -9,6 +9,7 @@ terms cancel is as uncertain as its terms (Higham, Accuracy and Stability of Num
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,6 @@ from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import Comparison, parts_of
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec
-from harness.referee.answers.roundings import RoundedProducts, to_and_back
 from harness.workspace.problem import LEAST_TOLERANCE
 
 MARGIN = 2.0
@@ -40,6 +40,7 @@ _SAMPLES = 2
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
+_HALVES = frozenset({torch.float16, torch.bfloat16})
 _TF32_GAIN = 8.0
 """Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
 
@@ -61,8 +62,8 @@ class ErrorEvidence:
     """The largest error of each reformulation, in local scales."""
     forgiven: float
     of_plain_arithmetic: float = 0.0
-    """The largest error, in local scales, with each sum taken term by term, each result a little off, or products of
-    halves. It counts as far as a wrong element stays outside the tolerance."""
+    """The largest error, in local scales, with each sum taken term by term, each result a little off, or each result
+    as short as the output. It counts as far as a wrong element stays outside the tolerance."""
     told_by: float = TOLD_BY
     """The factor by which it stays outside: 1 for variants, beside the inputs as drawn."""
 
@@ -144,8 +145,8 @@ def with_plain_arithmetic(
 ) -> tuple[ErrorEvidence, ...]:
     """Add the errors of the plainest arithmetic, which takes long, to evidence on the same inputs: of serial sums, of
     results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide, Mathematical
-    Functions), and, for outputs in half precision, of products whose operands have it too. `want` are their right
-    values, `dtypes` those of the outputs."""
+    Functions), and, for outputs in half precision, of all results rounded to it. `want` are their right values,
+    `dtypes` those of the outputs."""
     errors = [0.0] * len(want)
 
     def note(found: Sequence[float]) -> None:
@@ -157,17 +158,38 @@ def with_plain_arithmetic(
     with contextlib.suppress(*_UNTRIED):
         if summed := oracle.summed_serially(inputs):
             note(distances(summed))
-    for half in {torch.float16, torch.bfloat16}.intersection(dtypes):
-        with contextlib.suppress(*_UNTRIED), RoundedProducts(to_and_back(half)):
-            found = distances(oracle.native(copied(inputs)))
-            note([one if dtype is half and one < math.inf else 0.0 for one, dtype in zip(found, dtypes, strict=True)])
-    for seed in range(_SAMPLES):
+    for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
+        units = _UNITS if half is None else _units_of(half)
         with contextlib.suppress(*_UNTRIED):
-            more = distances(oracle.perturbed(inputs, seed, _UNITS * _FURTHER))
-            found = distances(oracle.perturbed(inputs, seed, _UNITS))
+            more = distances(oracle.perturbed(inputs, seed, units * _FURTHER))
+            found = distances(oracle.perturbed(inputs, seed, units))
             # An answer that jumps is as far off by less: that tells of the jump alone.
-            note([one if _GROWS * one < far < math.inf else 0.0 for one, far in zip(found, more, strict=True)])
+            triples = zip(found, more, dtypes, strict=True)
+            note([near if half in (None, of) and _GROWS * near < far < math.inf else 0.0 for near, far, of in triples])
     return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
+
+
+def are_told_when_short(
+    evidence: Sequence[ErrorEvidence],
+    oracle: Oracle,
+    inputs: Sequence[Any],
+    want: Sequence[torch.Tensor],
+    dtypes: Sequence[torch.dtype],
+) -> bool:
+    """Say whether no output in half precision becomes a wrong one where each result on the way has no more: else these
+    inputs, such as exponents that grow, ask for more than its format gives."""
+    for half in _HALVES.intersection(dtypes):
+        with contextlib.suppress(*_UNTRIED):
+            outputs = oracle.perturbed(inputs, 0, _units_of(half))
+            halves = (one for one in zip(evidence, outputs, want, dtypes, strict=True) if one[3] is half)
+            if any(distance(got, right, one.unit) > one.forgiven / 2 for one, got, right, _ in halves):
+                return False
+    return True
+
+
+def _units_of(half: torch.dtype) -> float:
+    """The most that rounding to this format costs, in units of float32's last place."""
+    return torch.finfo(half).eps / torch.finfo(torch.float32).eps / 2
 
 
 def may_excuse(tolerances: Sequence[Tolerance], compared: Sequence[OutputComparison]) -> bool:

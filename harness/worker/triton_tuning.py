@@ -11,7 +11,7 @@ from typing import Any
 
 
 class TritonTuning:
-    """What the autotuners of the solution's Triton kernels do, once `take_over` has found Triton imported."""
+    """The autotuners of the solution's Triton kernels, once `take_over` has found Triton imported."""
 
     def __init__(self) -> None:
         self._tuners: dict[int, Any] = {}

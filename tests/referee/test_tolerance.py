@@ -246,7 +246,7 @@ CHAIN = "__import__('functools').reduce(lambda y, _: (y @ x.float().mT) / 16, ra
 @pytest.mark.parametrize(
     ("kernel", "is_right"), [("bfloat16", True), ("exact", True), ("float8", False), ("off", False)]
 )
-def test_products_of_operands_as_short_as_the_output_are_honest(kernel: str, is_right: bool, tmp_path: Path) -> None:
+def test_results_as_short_as_the_output_are_honest(kernel: str, is_right: bool, tmp_path: Path) -> None:
     """As tensor cores multiply them, where the reference goes on in float32."""
     setting = made(tmp_path, CHAIN, "torch.randn(256, 256).bfloat16()")
     (x,) = setting.reference.make_inputs(3)

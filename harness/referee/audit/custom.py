@@ -13,7 +13,7 @@ from harness.referee.audit.operators import took_all_of
 from harness.sandbox.outcome import SolutionFailed
 
 _DECOY = 0.1
-"""Own kernels that took this share of a missing part's time, or of the time of all in its place, have done some of it."""
+"""Own kernels that took this share of a missing part's time, or of that of all in its place, have done some of it."""
 _AS_LONG = 0.25
 """Other kernels of the framework that take at least this share of a missing part's time have done that part."""
 

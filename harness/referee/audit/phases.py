@@ -58,7 +58,7 @@ def _require_same_work(seen: Observed, claimed_ns: float) -> None:
 
 
 def _busy_ns(seen: Observed) -> list[int]:
-    """How long each traced call kept the device busy."""
+    """The device's work in each traced call."""
     return [ns for turn in seen.solution.busy_ns for ns in turn]
 
 

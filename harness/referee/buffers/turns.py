@@ -46,7 +46,7 @@ _OF_TORCHS_CUDA = re.compile(
 )
 """Words on what torch has for CUDA alone: a linker's, with a mangled name, and those of unpickling."""
 _TUNED, _TUNED_CHARS = 8, 300
-"""So many of Triton's kernels are told of, in so many characters each."""
+"""The most of Triton's kernels that are told of, and the most characters of each."""
 _ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -37,6 +38,8 @@ _LATE_TURNS, _TRACED_TURNS = 2, 1
 """The solution's late and traced turns among those. A later turn is late or traced by the chance of so many in as many
 turns as there were: it always may be, and yet there are few of them, each of which costs a turn more and is judged in
 full. Of 24 turns 3.4 late ones and 1.7 traced ones are expected, of 400 nine and 4.5."""
+_TRACED_CALLS = 3
+"""The fewest calls that are traced, in further turns where a turn has fewer: one that was held up convicts nobody."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,9 @@ class WorkerArms:
         if arm == "solution" and (number in self._late or self._is_drawn(number, _LATE_TURNS)):
             self._take_late(calls)
         if number == self._traced.get(arm) or (arm == "solution" and self._is_drawn(number, _TRACED_TURNS)):
-            traced = self._take(arm, calls, is_judged=True, traced=True)
-            auditor.trace(arm, calls, traced.answered, traced.wall_ns)
+            for _ in range(math.ceil(_TRACED_CALLS / calls)):
+                traced = self._take(arm, calls, is_judged=True, traced=True)
+                auditor.trace(arm, calls, traced.answered, traced.wall_ns)
         taken = self._take(arm, calls, is_judged=self._is_judged(number))
         turn = self._recorded(arm, taken, is_headline=True)
         auditor.turn(arm, calls, taken.answered, taken.wall_ns)

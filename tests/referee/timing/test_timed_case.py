@@ -222,8 +222,8 @@ def test_any_later_turn_may_come_late_or_be_traced_and_neither_is_a_sample(
         timing = opened.measure().timing
         turns = opened.solution.turns[judged:]
     assert sum(is_late(turn) for turn in turns) == 2 + 4  # of the last four of 16
-    assert sum(turn.traced for turn in turns) == 1 + 4
-    assert sum(turn.traced for turn in opened.eager.turns) == 1
+    assert sum(len(turn.calls) for turn in turns if turn.traced) >= 3 * (1 + 4)
+    assert sum(len(turn.calls) for turn in opened.eager.turns if turn.traced) >= 3
     assert sum(turn.arm == "solution" for turn in timing.turns) == 16
 
 
@@ -249,9 +249,10 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(
     with opened_case(double, Honest) as opened:
         timing = opened.outcome().timing
     arms = [arm for arm, _ in opened.listener.traced]
-    assert arms.count("solution") == 2  # one turn of correctness, one of timing
-    assert 1 <= arms.count("eager") <= 2
-    assert sum(turn.traced for turn in opened.solution.turns) == 2
+    assert 2 <= arms.count("solution") <= 4  # one turn of correctness, and one of timing or as many as three calls take
+    assert 1 <= arms.count("eager") <= 4
+    traced = sum(turn.traced for turn in opened.solution.turns)
+    assert traced == arms.count("solution")
     heard = [(arm, calls) for arm, calls in opened.listener.turns if arm == "solution"]
     kept = [(turn.arm, len(turn.call_ns)) for turn in timing.turns if turn.arm == "solution"]
     assert heard == kept
@@ -260,7 +261,7 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(
     of_solution, of_eager = len(opened.solution.turns), len(opened.eager.turns)
     of_control = len(opened.late["control"].turns)
     assert opened.listener.rests.count("eager") == of_eager - 1  # the turn that makes it ready isn't listened to
-    in_correctness = of_solution + of_eager + of_control - 2 - opened.listener.rests.count("solution")
+    in_correctness = of_solution + of_eager + of_control - traced - opened.listener.rests.count("solution")
     assert 4 <= in_correctness <= 16  # after each timed turn of it, and before each of the baseline's
 
 
