@@ -21,11 +21,12 @@ _MAX_ERRORS = 8
 _LINES_AFTER_ERROR = 2
 _ERROR = re.compile(r"^(?P<file>[^\s:(][^:(]*)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:fatal )?error\b:?")
 _OTHER_ERROR = re.compile(
-    r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|ptxas .*; error|nvlink (fatal|error)|.*undefined reference to|.*ld: )"
+    r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|ptxas .*; error|nvlink (fatal|error)|.*undefined reference to|.*ld: "
+    r"|/bin/sh: )"
 )
 _OF_THE_MACHINE = re.compile(
     r"No such file or directory|cannot open source file|cannot find -l|Killed|[Tt]erminated|signal \d|internal compiler"
-    r"|[Nn]o space left|[Cc]annot allocate|[Oo]ut of memory|memory exhausted|Resource temporarily|catastrophic error"
+    r"|/bin/sh: |[Nn]o space left|[Cc]annot allocate|[Oo]ut of memory|memory exhausted|Resource temporarily|catastrophic error"
 )
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")

@@ -121,8 +121,9 @@ def test_a_fatal_error_is_an_error() -> None:
         ),
         (PTXAS_INLINE, "line 41; error   : Not a name of any known instruction: 'ld.globl'"),
         ("nvcc fatal   : Unsupported gpu architecture 'compute_30'\n", "nvcc fatal   : Unsupported gpu architecture"),
+        ("FAILED: cuda.o\n/bin/sh: 1: nvcc: not found\n[2/3] g++ -c main.cpp\n", "/bin/sh: 1: nvcc: not found"),
     ],
-    ids=["linker", "ptxas", "inline ptx", "nvcc"],
+    ids=["linker", "ptxas", "inline ptx", "nvcc", "shell"],
 )
 def test_other_tools_errors_are_shown(log: str, line: str) -> None:
     assert line in compiler_errors(log)

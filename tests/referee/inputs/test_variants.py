@@ -445,6 +445,8 @@ def test_few_terms_are_few() -> None:
     given = torch.rand(300, 300, generator=torch.Generator().manual_seed(5))
     shares = [float((one.apply([given.clone()], 9)[0] != 0).double().mean()) for one in _few_terms()]
     assert [round(1 / share / 8) for share in shares] == [pytest.approx(128, rel=0.3), 4, 0]
+    (rows,) = _few_terms()[0].apply([torch.rand(500, 2048)], 9)
+    assert int((rows != 0).sum(1)[1:-1].unique()) == 2  # a vector of zeros has no direction
     (double,) = _few_terms()[2].apply([given.double()], 9)
     assert float(((double - double.float().double()) / double).min()) > 3e-8
 
