@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING
 from harness.face import lazy
 
 if TYPE_CHECKING:
-    from harness.gate.decision import GateRequest as GateRequest
-    from harness.gate.decision import decide as decide
-    from harness.gate.policy import Policy as Policy
-    from harness.gate.policy import load_policy as load_policy
-    from harness.gate.snapshot import SNAPSHOT_FILE as SNAPSHOT_FILE
-    from harness.gate.snapshot import accept_run as accept_run
-    from harness.gate.snapshot import open_snapshot as open_snapshot
-    from harness.gate.snapshot import render as render
+    from harness.gate.decision import GateRequest, decide
+    from harness.gate.policy import Policy, load_policy
+    from harness.gate.snapshot import SNAPSHOT_FILE, accept_run, open_snapshot, render
 else:  # a type checker that saw it would let every name pass
     __getattr__, __dir__ = lazy(__name__, __file__)

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 from harness.face import lazy
 
 if TYPE_CHECKING:
-    from harness.serve.access import Access as Access
-    from harness.serve.access import read_tokens as read_tokens
-    from harness.serve.app import create_app as create_app
-    from harness.serve.client import AsyncClient as AsyncClient
-    from harness.serve.client import Client as Client
-    from harness.serve.client import connect as connect
-    from harness.serve.judges import Judge as Judge
-    from harness.serve.queue import JobQueue as JobQueue
+    from harness.serve.access import Access, read_tokens
+    from harness.serve.app import create_app
+    from harness.serve.client import AsyncClient, Client, connect
+    from harness.serve.judges import Judge
+    from harness.serve.queue import JobQueue
 
 __getattr__, __dir__ = lazy(__name__, __file__)

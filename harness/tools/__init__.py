@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 from harness.face import lazy
 
 if TYPE_CHECKING:
-    from harness.tools.alone import check_problems as check_problems
-    from harness.tools.alone import find_ceilings as find_ceilings
-    from harness.tools.bench import ArmFailed as ArmFailed
-    from harness.tools.diagnosis import examine as examine
-    from harness.tools.nsight import CounterRequest as CounterRequest
-    from harness.tools.profiling import run_profile as run_profile
-    from harness.tools.sanitizing import run_sanitizer as run_sanitizer
-    from harness.tools.target import Inspection as Inspection
-    from harness.tools.target import choose_target as choose_target
-    from harness.tools.target import inspection as inspection
+    from harness.tools.alone import check_problems, find_ceilings
+    from harness.tools.bench import ArmFailed
+    from harness.tools.diagnosis import examine
+    from harness.tools.nsight import CounterRequest
+    from harness.tools.profiling import run_profile
+    from harness.tools.sanitizing import run_sanitizer
+    from harness.tools.target import Inspection, choose_target, inspection
 else:  # a type checker that saw it would let every name pass
     __getattr__, __dir__ = lazy(__name__, __file__)
