@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
-from harness.model.statistics import Interval, pairs
+from harness.model.statistics import LEAST_BLOCKS, Interval, pairs
 from harness.model.timing import Timing, Turn
-from harness.referee.timing.measure import LEAST_BLOCKS, looks, measure
+from harness.referee.timing.measure import looks, measure
 from harness.referee.timing.series import Series, joined
 
 SCATTERS = (0.3, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from harness.model.arms import ArmName, Baseline
 from harness.model.metric_timing import MetricTiming
 from harness.model.spread import mann_kendall, theil_sen, two_levels
-from harness.model.statistics import median
+from harness.model.statistics import LEAST_BLOCKS, median
 
 WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
@@ -41,8 +41,6 @@ _UNQUEUED, _UNQUEUED_OF_MEANS = 0.1, 0.02
 most 1 % longer, since it leaves out what exceeds the median by half."""
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
 """Metrics whose times are the device's alone, as long as launches are queued before it begins."""
-_LEAST_BLOCKS = 6
-"""The fewest blocks that an interval of 95 % needs."""
 
 _AROUND_NS = 2_400
 """The part of a time between events that is not the kernel's own, whatever its length: by benchmarks/equal_arms.py on
@@ -116,7 +114,7 @@ def _around(measured: MetricTiming) -> Iterator[str]:
 
 def _no_interval(measured: MetricTiming) -> Iterator[str]:
     yield from _below_floor(measured, _judged(measured))
-    if len(measured.block_ns("solution")) < _LEAST_BLOCKS:
+    if len(measured.block_ns("solution")) < LEAST_BLOCKS:
         yield "too few blocks for an interval"
 
 
@@ -164,7 +162,7 @@ def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
 def _significant_drift(values: Sequence[float]) -> float | None:
     """Return the relative drift from the first to the last value along the trend; None where it is under 2 % or may be
     an accident."""
-    if len(values) < _LEAST_BLOCKS or max(values) <= (1 + _DRIFT) * min(values):
+    if len(values) < LEAST_BLOCKS or max(values) <= (1 + _DRIFT) * min(values):
         return None
     drift = theil_sen(values) * (len(values) - 1) / median(values)
     return drift if abs(drift) > _DRIFT and mann_kendall(values) < _SURE else None

@@ -51,8 +51,8 @@ _HELD_UP = 1.5
 _SUSPECTED = 1.0
 """Standard deviations below what independent values give, a bound that one sequence of them in six passes: merging
 these costs a few percent of their interval's width, and not merging others the interval's truth."""
-_LEAST = 6
-"""The fewest values that an interval of 95 % needs."""
+LEAST_BLOCKS = 6
+"""The fewest values, such as of blocks, that an interval of 95 % needs."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def independent(values: Sequence[float]) -> Sequence[float]:
     blocks' intervals of 95 % cover the truth in 64 % without it and in 91 with it, of 100 in 64 and 93; of 12 blocks in
     66 and 74, which are too few to show how they correlate (tests/model/test_correlation.py).
     """
-    while len(values) >= 2 * _LEAST and _do_neighbours_resemble(values):
+    while len(values) >= 2 * LEAST_BLOCKS and _do_neighbours_resemble(values):
         values = [(a + b) / 2 for a, b in zip(values[::2], values[1::2], strict=False)]
     return values
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from harness.devices import Telemetry, Watch
 from harness.model.arms import ArmName, Metric, ReferenceArm
 from harness.model.check import Check
+from harness.model.statistics import LEAST_BLOCKS
 from harness.model.timing import PeakMemory, Turn
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit.auditor import Auditor
@@ -22,7 +23,6 @@ from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.turns import Taken
 from harness.referee.inputs.draws import Drawn
 from harness.referee.timing.launch_hold import LaunchHold
-from harness.referee.timing.measure import LEAST_BLOCKS
 from harness.referee.timing.references import BaselineFailed
 from harness.referee.timing.settling import Settling
 from harness.sandbox.outcome import SolutionFailed

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
-from harness.model.statistics import median
+from harness.model.statistics import LEAST_BLOCKS, median
 from harness.model.timing import Row, TimerOverhead, Timing, Turn
 from harness.referee.buffers.slots import drawn_lengths
 from harness.referee.timing.references import references_of
@@ -25,7 +25,6 @@ _TURN_NS = 30_000_000
 milliseconds scatter little, and more calls of as much cost time alone."""
 _LONG_TURN_NS = 250_000_000
 """Two calls may take so long: turns of one call alone say nothing of what a call costs besides."""
-LEAST_BLOCKS = 6
 _LOOKS_APART = 1.5
 """Simulated, an interval that is looked at after each block ends where it is narrow by chance: of 95 % it keeps 92 to
 93. Looked at when half as many blocks again are there it keeps 94.5 or more, for a fifth more blocks on average
@@ -82,9 +81,9 @@ def measure(
         f"{config.case}: two calls of {arm} still differed by more than {_SETTLED:.0%} from the two before after "
         f"{_MOST_WARM_UPS} turns that warm up"
         for arm in names
-        if not warm[arm].is_settled
+        if not warm[arm][1]
     ]
-    calls = turn_length([one.fastest_ns for one in warm.values()], most_calls)
+    calls = turn_length([fastest_ns for fastest_ns, _ in warm.values()], most_calls)
     if calls > 1:
         for arm in names:
             arms.turn(arm, calls)
@@ -131,16 +130,9 @@ def take_block(
     return [replace(arms.turn(arm, calls, metric), block=block) for arm in _there_and_back(names, rng)]
 
 
-@dataclass(frozen=True)
-class WarmedUp:
-    """An arm's fastest call so far, and whether its times have settled."""
-
-    fastest_ns: int
-    is_settled: bool
-
-
-def warm_up(arms: Arms, arm: ArmName, config: TimingConfig, most_calls: int) -> WarmedUp:
-    """Take short turns until their times settle, or there were many."""
+def warm_up(arms: Arms, arm: ArmName, config: TimingConfig, most_calls: int) -> tuple[int, bool]:
+    """Take short turns until their times settle, or there were many. Returns the fastest call, in ns, and whether they
+    have settled."""
     medians: list[float] = []
     seen: list[int] = []
     while len(medians) < _MOST_WARM_UPS:
@@ -148,8 +140,8 @@ def warm_up(arms: Arms, arm: ArmName, config: TimingConfig, most_calls: int) -> 
         seen += turn.call_ns
         medians.append(median(turn.call_ns))
         if len(medians) >= config.warmup_turns and not arms.is_late(turn) and _have_settled(medians):
-            return WarmedUp(min(seen), True)
-    return WarmedUp(min(seen), False)
+            return min(seen), True
+    return min(seen), False
 
 
 def _have_settled(medians: Sequence[float]) -> bool:

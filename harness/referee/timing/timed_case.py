@@ -79,7 +79,7 @@ class TimedCase:
         first = config.timing.baselines[0]
         self._references.make_ready(self._case.setting, (first,), config, notify)
         arms = self._arms(config, "warm-up")
-        self._fastest_ns = warm_up(arms, first, config.timing, self._most_calls).fastest_ns
+        self._fastest_ns, _ = warm_up(arms, first, config.timing, self._most_calls)
 
     def check(self, notify: Notify) -> CaseOutcome:
         """The solution's first two calls say how many a turn can have; they are judged as well. (Two: the first may
