@@ -18,7 +18,7 @@ from harness.devices.cuda.lead_in import LeadIn
 from harness.devices.cuda.meter import Meter, clock_ns
 from harness.errors import MachineError
 from harness.model.timing import TimerOverhead
-from harness.sandbox.wire.device import BufferHandle, SeenGpu
+from harness.sandbox.wire.device import HOLD_NS, BufferHandle, SeenGpu
 
 _PROBE_ELEMENTS = 2**20
 _PROBE_TIMEOUT_S = 30.0
@@ -30,7 +30,6 @@ _UNSPLIT_MB = 1024
 """Larger blocks that torch keeps aren't split: else small outputs that live on in one let no input of its size in."""
 _ASKED_FOR_BY_USERS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _OVERHEAD_SAMPLES = 50
-_OVERHEAD_HOLD_NS = 900_000
 
 
 class CudaHost:
@@ -125,7 +124,7 @@ def _median_ns(meter: Meter, lead_in: LeadIn, work: Callable[[int], None], strea
     show how long that took (614 µs, once)."""
     samples: dict[bool, list[int]] = {True: [], False: []}
     for _ in range(_OVERHEAD_SAMPLES):
-        is_held = lead_in.clear_cache(_OVERHEAD_HOLD_NS, stream)
+        is_held = lead_in.clear_cache(HOLD_NS, stream)
         meter.record_start(stream)
         work(stream)
         meter.record_end(stream)

@@ -6,8 +6,7 @@ from typing import Literal
 
 from harness.model.arms import ArmName, Metric
 from harness.model.timing import Turn
-from harness.referee.buffers.conduct import HOLD_NS
-from harness.sandbox.wire.device import MADE_TWICE, Conditions
+from harness.sandbox.wire.device import HOLD_NS, MADE_TWICE, Conditions
 
 _LONGER = 4
 _LONGEST_NS = 16 * HOLD_NS
