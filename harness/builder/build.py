@@ -31,7 +31,6 @@ from harness.sandbox.wire.messages import Construct, Constructed, ExtensionRepor
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
-_RECORDED_CHARS = 16_000
 _TRIAL_S = 60
 _MOST_ROUNDS = 8
 """The most times that a solution is loaded and constructed anew with what it came to: an extension may need another."""
@@ -216,7 +215,7 @@ def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:
         seconds=report.seconds,
         log=str(path),
         kernels=kernel_resources(log),
-        output=without_middle(log, _RECORDED_CHARS),
+        output=without_middle(log),
     )
 
 

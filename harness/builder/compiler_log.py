@@ -17,6 +17,7 @@ from harness.sandbox.folder import show_text
 from harness.sandbox.wire.layout import WORKER_PLACE
 from harness.sandbox.wire.messages import NvccRun
 
+_RECORDED_CHARS = 16_000
 _MAX_ERRORS = 8
 _LINES_AFTER_ERROR = 2
 _ERROR = re.compile(r"^(?P<file>[^\s:(][^:(]*)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:fatal )?error\b:?")
@@ -58,7 +59,7 @@ def compiler_errors(log: str) -> str:
     count = 0
     for number, line in enumerate(lines):
         if match := _ERROR.match(line):
-            shown = [f"{_base_name(match['file'])}{line[match.end('file') :]}"]
+            shown = [f"{PurePath(match['file']).name}{line[match.end('file') :]}"]
             shown += _context(lines[number + 1 : number + 1 + _LINES_AFTER_ERROR])
         elif _OTHER_ERROR.match(line):
             shown = [line]
@@ -145,12 +146,13 @@ def demangled(names: list[str]) -> list[str]:
     return readable if len(readable) == len(names) else names
 
 
-def without_middle(text: str, limit: int) -> str:
-    """Keep about `limit` characters at most: the beginning and the end, where compilers say what counts."""
-    if len(text) <= limit:
+def without_middle(text: str) -> str:
+    """Keep what a record holds at most: the beginning and the end, where compilers say what counts."""
+    left_out = len(text) - _RECORDED_CHARS
+    if left_out <= 0:
         return text
-    left_out = len(text) - limit
-    return f"{text[: limit // 2]}\n[… {left_out} characters left out …]\n{text[-(limit // 2) :]}"
+    half = _RECORDED_CHARS // 2
+    return f"{text[:half]}\n[… {left_out} characters left out …]\n{text[-half:]}"
 
 
 def _context(lines: list[str]) -> list[str]:
@@ -160,10 +162,6 @@ def _context(lines: list[str]) -> list[str]:
             break
         kept.append(line.rstrip())
     return kept
-
-
-def _base_name(path: str) -> str:
-    return path.rsplit("/", 1)[-1]
 
 
 def _gap(run: NvccRun) -> str | None:

@@ -35,7 +35,6 @@ from harness.workspace.solution import Solution
 
 _MOST_CALLS = 16
 _KEPT_BYTES = 2**26
-_RECORDED_CHARS = 16_000
 _OWN_FILES = ("gpu_compilation.py", "cubin.py", "refusals.py", "slim_build.py", "headers", "absent_headers")
 
 
@@ -122,7 +121,7 @@ class _Question:
             seconds=sum(run.seconds for run in runs),
             was_cached=was_cached,
             words=reading.words,
-            output=without_middle(output, _RECORDED_CHARS),
+            output=without_middle(output),
         )
         return Opinion(check, kernels)
 

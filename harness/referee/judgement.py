@@ -12,7 +12,7 @@ from harness.model.check import Check, OutputComparison, Tolerance
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
-from harness.referee.answers.reference import OutputSpec
+from harness.referee.answers.reference import OutputSpec, dtype_name
 from harness.referee.setting import Setting
 from harness.referee.tolerance import TOLD_BY
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
@@ -34,7 +34,7 @@ def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None
         )
     for number, (form, shape, dtype) in enumerate(zip(reply.outputs, spec.shapes, spec.dtypes, strict=True)):
         which = f"{spec.called(number)}: " if spec.called(number) else ""
-        want = str(dtype).removeprefix("torch.")
+        want = dtype_name(dtype)
         if form.type_name is not None:
             raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a {form.type_name} where a tensor belongs")
         if form.shape != shape:

@@ -21,7 +21,7 @@ import torch
 
 from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
 from harness.referee.answers.oracle import Oracle, copied
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
+from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference, dtype_name
 from harness.referee.tolerance import (
     TOLD_BY,
     ErrorEvidence,
@@ -297,7 +297,7 @@ def _usual_precision(inputs: Sequence[Any], spec: OutputSpec) -> str:
     for dtype, shape in zip(spec.dtypes, spec.shapes, strict=True):
         elements[dtype] += math.prod(shape)
     usual = max((one for one in elements if one.is_floating_point and one.itemsize > 1), key=elements.__getitem__)
-    return str(usual).removeprefix("torch.")
+    return dtype_name(usual)
 
 
 def _times_out_of_memory() -> int:

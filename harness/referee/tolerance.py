@@ -20,7 +20,7 @@ import torch
 from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import Comparison, parts_of
 from harness.referee.answers.oracle import Oracle, copied
-from harness.referee.answers.reference import InvalidProblem, OutputSpec
+from harness.referee.answers.reference import InvalidProblem, OutputSpec, dtype_name
 from harness.workspace.problem import LEAST_TOLERANCE
 
 MARGIN = 2.0
@@ -283,7 +283,7 @@ def least_tolerance(want: torch.Tensor, dtype: torch.dtype, precision: str | Non
 
 def _part_of(dtype: torch.dtype) -> str:
     """The name of a dtype; for a complex one, that of its parts."""
-    name = str(dtype).removeprefix("torch.")
+    name = dtype_name(dtype)
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 

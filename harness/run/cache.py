@@ -23,7 +23,7 @@ def cache_folder() -> Path:
 def keep_bytecode(cache: Path) -> None:
     """Keep torch's bytecode. This is called before torch is imported, and before processes are started that import
     it."""
-    if sys.pycache_prefix is None and not _lies_beside("torch"):
+    if sys.pycache_prefix is None and not _lies_beside_torch():
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache / "bytecode")
         sys.dont_write_bytecode = False
 
@@ -34,6 +34,6 @@ def keep_inductors_folder(cache: Path) -> None:
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor"))
 
 
-def _lies_beside(package: str) -> bool:
-    found = importlib.util.find_spec(package)
+def _lies_beside_torch() -> bool:
+    found = importlib.util.find_spec("torch")
     return found is None or found.origin is None or (Path(found.origin).parent / "__pycache__").is_dir()

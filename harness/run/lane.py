@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
@@ -27,6 +27,7 @@ from harness.model.config import Config, TimingConfig
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.referee.ceilings.ceilings import device_ceilings
+from harness.referee.correctness import Notify
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job
 from harness.referee.outage import Outage
@@ -38,7 +39,6 @@ from harness.sandbox.variables import own_python
 if TYPE_CHECKING:
     from harness.devices import SmClock
 
-Notify = Callable[[str], None]
 _POLL_S = 0.1
 _ENDING_S = 30
 """The time limit for a process that has hung up to end its workers and itself."""

@@ -17,7 +17,7 @@ from harness.devices.cuda.captures import Captures
 from harness.devices.cuda.lead_in import Extent, LeadIn
 from harness.devices.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.devices.cuda.output_copy import Snapshots, extent, holds_numbers
-from harness.devices.cuda.tracer import END_BYTES, Tracer, bounded, open_cupti, with_calls
+from harness.devices.cuda.tracer import Tracer, bounded, open_cupti, with_calls
 from harness.sandbox.wire.device import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 
 _POISON = 0xFF
@@ -175,7 +175,7 @@ class CudaDevice:
         launch_ns = clock_ns() - started
         meter.record_end(stream)
         queued = is_held and not meter.has_started()  # the end as well as all before it
-        self._lead_in.mark_end(END_BYTES, stream)
+        self._lead_in.mark_end(stream)
         return Measured(result, None, None, launch_ns=launch_ns, queued=queued)
 
     def _clock_from_call_to_idle(
@@ -191,7 +191,7 @@ class CudaDevice:
         launch_ns = clock_ns() - started
         meter.await_idle()
         end_to_end_ns = clock_ns() - started
-        self._lead_in.mark_end(END_BYTES, stream)
+        self._lead_in.mark_end(stream)
         return Measured(result, end_to_end_ns, None, launch_ns=launch_ns)
 
     def start_trace(self) -> None:
@@ -208,7 +208,7 @@ class CudaDevice:
     def can_trace(self) -> bool:
         meter = self._ready()
         self.start_trace()
-        self._lead_in.mark_end(END_BYTES, meter.stream())
+        self._lead_in.mark_end(meter.stream())
         return bool(self.take_trace())
 
     def synchronize(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from harness.devices.cuda.meter import Meter, clock_ns
-from harness.devices.cuda.tracer import EVICT, LEAD_IN
+from harness.devices.cuda.tracer import END_BYTES, EVICT, LEAD_IN
 
 _PTX = Path(__file__).parent / "kernels" / "around_a_call.ptx"
 _LEAST_BYTES = 256 * 2**20
@@ -111,9 +111,9 @@ class LeadIn:
         """Launch an empty kernel."""
         self._meter.launch(self._nothing, 1, 1, _pointers(), stream)
 
-    def mark_end(self, nbytes: int, stream: int) -> None:
+    def mark_end(self, stream: int) -> None:
         """Mark the end of a call by a fill of a peculiar size."""
-        self._meter.fill(self._address, 0, nbytes, stream)
+        self._meter.fill(self._address, 0, END_BYTES, stream)
 
     def _lead(self, loads: int, nanoseconds: int, stream: int) -> bool:
         self._number = (self._number + 1) % 2**32

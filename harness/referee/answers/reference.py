@@ -188,7 +188,7 @@ class Reference:
             ones = [torch.ones_like(output) for output in reached]
             gradients = torch.autograd.grad(reached, list(own.values()), ones, allow_unused=True) if own else ()
         pairs = zip(own.items(), gradients, strict=True)
-        used = {name: str(one.dtype).removeprefix("torch.") for (name, one), grad in pairs if grad is not None}
+        used = {name: dtype_name(one.dtype) for (name, one), grad in pairs if grad is not None}
         forms = tuple((tuple(output.shape), output.dtype) for output in reached)
         return _Backward(used, forms, unpack(returned)[0])
 
@@ -339,6 +339,11 @@ def tensors_of(returned: Any) -> list[torch.Tensor]:
     if odd := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
         raise InvalidProblem(f"Model.forward() returns {odd}, which can't be compared: convert it to bfloat16 or wider")
     return outputs
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the name without its module, such as 'float32'."""
+    return str(dtype).removeprefix("torch.")
 
 
 def _spec_of(model: torch.nn.Module, inputs: Sequence[Any], returned: Any) -> OutputSpec:

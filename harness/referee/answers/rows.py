@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ class Rows:
 
 def claimed_rows(inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
     """The rows that `independent_batch` claims: dimension 0 of all tensors; None where their lengths differ."""
-    tensors = _tensors(inputs)
+    tensors = tensors_in(inputs)
     counts = {tensor.shape[0] if tensor.dim() else None for tensor in tensors}
     counts |= {shape[0] if shape else None for shape in spec.shapes}
     count = counts.pop() if len(counts) == 1 else None
@@ -67,7 +67,7 @@ def possible_rows(inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Rows]:
     There is none where an input may hold indices: those into a divided tensor would be out of bounds, which aborts
     the device.
     """
-    tensors = _tensors(inputs)
+    tensors = tensors_in(inputs)
     lengths = {shape[0] if shape else 0 for shape in spec.shapes}
     count = lengths.pop() if len(lengths) == 1 else 0
     if count < 2 or any(_may_be_indices(tensor) for tensor in tensors):
@@ -104,7 +104,7 @@ def agree_roughly(one: torch.Tensor, two: torch.Tensor) -> bool:
     return float(error[finite].square().mean().sqrt()) <= _ROUNDING * size + _NEGLIGIBLE
 
 
-def _tensors(inputs: Sequence[Any]) -> list[torch.Tensor]:
+def tensors_in(inputs: Iterable[Any]) -> list[torch.Tensor]:
     return [value for value in inputs if isinstance(value, torch.Tensor)]
 
 

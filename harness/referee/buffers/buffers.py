@@ -14,7 +14,7 @@ import torch
 from harness.devices.base import Host, SharedBuffer
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem, OutputSpec
+from harness.referee.answers.reference import InvalidProblem, OutputSpec, dtype_name
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting
@@ -55,12 +55,10 @@ class Buffers:
     `keeps_outputs`: there is enough to keep a call's outputs alive beside the next call's.
     """
 
-    def __init__(
-        self, host: Host, spec: OutputSpec, slots: int = 1, is_short: bool = False, keeps_outputs: bool = True
-    ) -> None:
+    def __init__(self, host: Host, spec: OutputSpec, slots: int = 1, is_short: bool = False) -> None:
         self.freezer = Freezer()
         self.is_short = is_short
-        self.keeps_outputs = keeps_outputs
+        self.keeps_outputs = True
         self._host = host
         self._numbers = itertools.count(1)
         self._buffers: dict[int, SharedBuffer] = {}
@@ -227,7 +225,7 @@ class Buffers:
         """The input as a worker is told of it, in the buffer that it had before."""
         if before is not None and before.tensor is not None:
             form = (before.tensor.shape, before.tensor.dtype)
-            if not isinstance(value, torch.Tensor) or (tuple(value.shape), _name(value.dtype)) != form:
+            if not isinstance(value, torch.Tensor) or (tuple(value.shape), dtype_name(value.dtype)) != form:
                 raise InvalidProblem("get_inputs() gives tensors of another shape or dtype at every call")
             return before
         if isinstance(value, torch.Tensor):
@@ -289,8 +287,4 @@ def _detach(worker: WorkerProcess, buffers: tuple[int, ...], timeout_s: float, g
 
 
 def _ref(number: int, dtype: torch.dtype, shape: tuple[int, ...], stride: Sequence[int], offset: int = 0) -> TensorRef:
-    return TensorRef(number, _name(dtype), shape, tuple(stride), offset)
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+    return TensorRef(number, dtype_name(dtype), shape, tuple(stride), offset)

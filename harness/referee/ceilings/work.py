@@ -14,7 +14,8 @@ from torch.utils.flop_counter import flop_registry
 from harness.model.environment import Flag
 from harness.model.evaluation import Work
 from harness.referee.answers.operator_mode import OperatorMode
-from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem
+from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, dtype_name
+from harness.referee.answers.rows import tensors_in
 from harness.referee.setting import Setting
 
 
@@ -51,17 +52,13 @@ def is_computed_in(precision: str, setting: Setting, flags: Mapping[str, Flag]) 
         return True
     if products:
         return all(precision == _precision(dtype, flags.get(switch, False)) for dtype, switch in products)
-    dtypes = {value.dtype for value in _tensors(inputs)} | set(setting.spec.dtypes)
-    floating = {_name(dtype) for dtype in dtypes if dtype.is_floating_point}
+    dtypes = {value.dtype for value in tensors_in(inputs)} | set(setting.spec.dtypes)
+    floating = {dtype_name(dtype) for dtype in dtypes if dtype.is_floating_point}
     return not floating or ("float32" if precision == "tf32" else precision) in floating
 
 
 def _precision(dtype: str, may_be_tf32: Flag) -> str:
     return "tf32" if dtype == "float32" and may_be_tf32 is True else dtype
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _count(setting: Setting, inputs: Sequence[Any]) -> Operations:
@@ -71,7 +68,7 @@ def _count(setting: Setting, inputs: Sequence[Any]) -> Operations:
 
 def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
     model = setting.model
-    return nbytes_of([*model.parameters(), *model.buffers(), *_tensors(inputs)])
+    return nbytes_of([*model.parameters(), *model.buffers(), *tensors_in(inputs)])
 
 
 def _operations(setting: Setting, inputs: Sequence[Any]) -> Operations:
@@ -131,7 +128,7 @@ class _OperationCounter(OperatorMode):
 
     def _note(self, name: str, args: Any) -> None:
         switch = "cudnn_allow_tf32" if "convolution" in name or "_rnn" in name else "matmul_allow_tf32"
-        dtype = next((_name(one.dtype) for one in args if isinstance(one, torch.Tensor)), None)
+        dtype = next((dtype_name(one.dtype) for one in args if isinstance(one, torch.Tensor)), None)
         if dtype is not None:
             self.products.add((dtype, switch))
 
@@ -156,7 +153,3 @@ def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operat
         return NO_OPERATIONS
     with torch.device("meta"):
         return operations_of_run(copied, on_meta)
-
-
-def _tensors(values: Iterable[Any]) -> list[torch.Tensor]:
-    return [value for value in values if isinstance(value, torch.Tensor)]
