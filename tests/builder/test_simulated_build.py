@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.builder.build import _require_compiler, build
 from harness.builder.workers import Workers, bring
-from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.errors import MachineError
 from harness.model.config import LimitsConfig
 from harness.model.verdict import Verdict
-from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Load, Loaded
 from harness.workspace.solution import Solution, load_solution
@@ -33,15 +30,6 @@ extension = load_inline("one", {cpp!r}, {cuda!r}, functions=["run"])
 class ModelNew:
     pass
 """
-
-
-@pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    """Workers with the machine's toolkit and an extension cache of these tests' own."""
-    folder = tmp_path_factory.mktemp("cache")
-    with Workers(open_host("sim", cache_folder(), lambda what: None), folder) as made:
-        yield made
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def written(folder: Path, text: str) -> Solution:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.builder.build import BuildOutcome, CompilerRefused, build
 from harness.builder.workers import Workers, bring
-from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.model.config import LimitsConfig
 from harness.model.verdict import Verdict
-from harness.run.cache import cache_folder
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt
 from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.extension_text import ExtensionText
@@ -41,14 +37,6 @@ class ModelNew(torch.nn.Module):
 """
 CODE = "int64_t one() { return 1; }"
 USES = "assert self.one.one() == 1"
-
-
-@pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    folder = tmp_path_factory.mktemp("cache")
-    with Workers(open_host("sim", cache_folder(), lambda what: None), folder) as made:
-        yield made
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def solution(
