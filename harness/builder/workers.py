@@ -165,10 +165,6 @@ class _BuildAttendant:
             extension_cache.collect(worker, only=self.key)
 
 
-_KEPT_BACK = {"solution.yaml"}
-"""Files that a solution doesn't see: what its author expects is none of its business."""
-
-
 def bring(worker: WorkerProcess, folder: Path, sha256: str | None = None, compilers: str | None = None) -> str:
     """Give a worker a read-only copy of a solution, with what was built earlier for the very same files; the path of
     solution.py there, for Load. With `compilers` it may report texts of extensions, and gets those that were built.
@@ -194,8 +190,5 @@ def seen_files(folder: Path, sha256: str | None = None) -> dict[str, bytes]:
     contents = {name: path.read_bytes() for name, path in judged_files(folder).items()}
     if sha256 is not None and hash_contents(contents.items()) != sha256:
         raise HarnessError(f"{folder} was changed while it was judged; evaluate it again")
-    return {name: content for name, content in contents.items() if not _is_kept_back(name)}
-
-
-def _is_kept_back(name: str) -> bool:
-    return name in _KEPT_BACK or ".git" in name.split("/")
+    # What its author expects is none of a solution's business.
+    return {name: one for name, one in contents.items() if name != "solution.yaml" and ".git" not in name.split("/")}

@@ -83,7 +83,8 @@ def decide(workspace: Workspace, request: GateRequest, open_evaluator: Opener) -
     if request.changed_since is not None:
         tasks, remark = _changed(tasks, request, workspace, request.changed_since)
         remarks.append(remark)
-    terms = Terms(policy, snapshot, _today(), _why_not_judged(tasks, request, policy, config))
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    terms = Terms(policy, snapshot, today, _why_not_judged(tasks, request, policy, config))
     evaluated = _evaluated(tasks, terms, request, workspace, config, open_evaluator)
     unjudged = {(one.problem, one.solution): one for one in (*broken, *lost, *evaluated.lost)}
     judged = [
@@ -216,7 +217,3 @@ def _comparison_remarks(different: Sequence[str], terms: Terms) -> list[str]:
     if terms.snapshot or terms.not_judged:
         return []
     return ["no snapshot.jsonl, so no speed is compared; 'harness snapshot accept' makes one of the latest run"]
-
-
-def _today() -> datetime.date:
-    return datetime.datetime.now(datetime.timezone.utc).date()

@@ -129,7 +129,7 @@ def _recorded(
     problem = replace(job.problem_ref, precision=found.precision or job.problem_ref.precision)
     light = _speed_of_light(job, problem, environment, found)
     return Evaluation(
-        id=_new_id(started_at),
+        id=f"{started_at:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
         run=job.run,
         started_at=started_at.isoformat(timespec="milliseconds"),
         duration_s=seconds,
@@ -364,7 +364,3 @@ def _note_end(worker: WorkerProcess, found: Found) -> None:
 
 def _failure(verdict: Verdict, reason: str, details: str | None = None) -> Failure:
     return Failure(reason, advice_for(verdict, reason), details=details)
-
-
-def _new_id(now: datetime.datetime) -> str:
-    return f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

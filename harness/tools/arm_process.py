@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import scratch_folder
-from harness.tools.arm_task import REPORT, TRACE, ArmReport, ArmTask, InlineSource, Reached
+from harness.tools.arm_task import REPORT, SEED, TRACE, ArmReport, ArmTask, InlineSource, Reached
 
 if TYPE_CHECKING:
     from harness.referee.answers.reference import Reference
@@ -70,11 +70,11 @@ def _run(task: ArmTask, protocol: _Protocol) -> None:
     torch.set_grad_enabled(False)
     problem = Workspace(Path(task.workspace)).problem(task.problem)
     reference = Reference(problem, task.case, "cuda")
-    inputs = reference.make_inputs(task.seed)
+    inputs = reference.make_inputs(SEED)
     torch.cuda.synchronize()
     if task.solution is None:
         protocol.reach("construct")
-        model: Any = reference.construct(task.seed)
+        model: Any = reference.construct(SEED)
     else:
         model = _hold(task, reference, device, protocol)
     protocol.reach("call")
@@ -104,7 +104,7 @@ def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol)
     protocol.reach("load")
     arm.load(Load(task.solution, "ModelNew", FLAGS, task.compilers, builds_others=True))
     protocol.reach("construct")
-    arm.construct(Construct(encode_value(reference.init_inputs), task.seed, step=reference.step))
+    arm.construct(Construct(encode_value(reference.init_inputs), SEED, step=reference.step))
     return arm.model
 
 

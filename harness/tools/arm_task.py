@@ -15,6 +15,8 @@ Reached = Literal["start", "load", "construct", "call", "end"]
 REPORT = "report.json"
 TRACE = "trace.json"
 """Files in the process's scratch folder."""
+SEED = 0
+"""The inputs' seed: what is shown is the same at every call, and decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Calls:
 class ArmTask:
     """One arm, on one case. `solution` is the path of solution.py in the process's own copy, None for the reference.
 
-    Inputs and parameters are those of `seed`; `compilers` as Load has it.
+    Inputs and parameters are those of SEED; `compilers` as Load has it.
     """
 
     workspace: str
@@ -38,7 +40,6 @@ class ArmTask:
     case: str
     solution: str | None
     calls: Calls
-    seed: int
     sandbox: Sandbox
     compilers: str | None = None
 

@@ -32,8 +32,6 @@ from harness.tools.arm_task import REPORT, TRACE, ArmReport, ArmTask, Calls, Rea
 from harness.tools.target import Target
 from harness.tools.tool_process import Ended, run_tool
 
-_SEED = 0
-"""The inputs' seed: what is shown is the same at every call, and decides nothing."""
 _FILE_BYTES = 512 * 2**20
 _DETAILS_CHARS = 20_000
 _WHERE: dict[Reached, str] = {
@@ -82,7 +80,6 @@ class Bench:
             case=self.target.case,
             solution=None if self.solution is None else str(self.solution),
             calls=calls,
-            seed=_SEED,
             sandbox=self.sandbox,
             compilers=self.compilers,
         )

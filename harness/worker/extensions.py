@@ -70,7 +70,7 @@ class Extensions:
         text = text_of(call.arguments) if self._built_by_referee else None
         if text is not None and (self._is_lent(text) or not self._builds_others):
             return self._find(text)
-        name, key = str(call.arguments["name"]), self._key(call)
+        name, key = str(call.arguments["name"]), extension_key(call, self._headers(), self.folder)
         if key in self._loaded:
             return self._loaded[key]
         started = time.monotonic()
@@ -123,9 +123,6 @@ class Extensions:
 
     def _is_lent(self, text: ExtensionText) -> bool:
         return (self._lent / text.key(self._built_by_referee or "") / MANIFEST).is_file()
-
-    def _key(self, call: inspect.BoundArguments) -> str:
-        return extension_key(call, self._headers(), self.folder)
 
     def _headers(self) -> str:
         return headers_digest() if self._tries_slim else ""

@@ -59,7 +59,8 @@ def find_tasks(
         tasks += found
         broken += faulty
     if not tasks and not broken:
-        raise nothing_matches(workspace)
+        place = workspace.root / "solutions"
+        raise UsageError(f"no solution in {place} matches; 'harness list' shows what there is")
     return tasks, broken
 
 
@@ -120,9 +121,7 @@ def _orphans(workspace: Workspace) -> Iterator[str]:
             yield f"{folder}: no problem has this name.{did_you_mean(folder.name, problems)}"
 
 
-def select_names(
-    workspace: Workspace, problems: Sequence[str] = (), solutions: Sequence[str] = ()
-) -> dict[str, list[str]]:
+def select_names(workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]) -> dict[str, list[str]]:
     """Return the solutions that the patterns name by problem, without reading their files; problems without any are
     left out.
 
@@ -144,10 +143,6 @@ def select_problems(workspace: Workspace, patterns: Sequence[str] = ()) -> list[
     if not (names := workspace.problem_names()):
         raise UsageError(f"no problem in {workspace.root / 'problems'}: 'harness new problem' makes one")
     return _matching(names, patterns, "problem")
-
-
-def nothing_matches(workspace: Workspace) -> UsageError:
-    return UsageError(f"no solution in {workspace.root / 'solutions'} matches; 'harness list' shows what there is")
 
 
 def fits(name: str, patterns: Sequence[str]) -> bool:

@@ -56,7 +56,7 @@ class ArmProcess:
             path.write_text(solution)
         sandbox = Sandbox(str(self.folder), (str(WORKSPACE),), str(self.folder / "home"), os.getpid())
         task = ArmTask(
-            str(WORKSPACE), "double", "small", None if solution is None else str(path), Calls(mode, calls), 0, sandbox
+            str(WORKSPACE), "double", "small", None if solution is None else str(path), Calls(mode, calls), sandbox
         )
         (self.folder / "task.json").write_text(json.dumps(encode(task)))
         done = subprocess.run(
