@@ -28,7 +28,7 @@ _OTHER_ERROR = re.compile(
 _OF_THE_MACHINE = re.compile(
     r"No such file or directory|cannot open source file|cannot find -l|Killed|[Tt]erminated|signal \d|internal compiler"
     r"|[Nn]o space left|[Cc]annot allocate|[Oo]ut of memory|memory exhausted|Resource temporarily|catastrophic error"
-    r"|/bin/sh: "
+    r"|(?m:^/bin/sh: )"
 )
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")

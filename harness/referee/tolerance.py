@@ -169,24 +169,6 @@ def with_plain_arithmetic(
     return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
 
 
-def are_told_when_short(
-    evidence: Sequence[ErrorEvidence],
-    oracle: Oracle,
-    inputs: Sequence[Any],
-    want: Sequence[torch.Tensor],
-    dtypes: Sequence[torch.dtype],
-) -> bool:
-    """Say whether no output in half precision becomes a wrong one where each result on the way has no more: else these
-    inputs, such as exponents that grow, ask for more than its format gives."""
-    for half in _HALVES.intersection(dtypes):
-        with contextlib.suppress(*_UNTRIED):
-            outputs = oracle.perturbed(inputs, 0, _units_of(half))
-            halves = (one for one in zip(evidence, outputs, want, dtypes, strict=True) if one[3] is half)
-            if any(distance(got, right, one.unit) > one.forgiven / 2 for one, got, right, _ in halves):
-                return False
-    return True
-
-
 def _units_of(half: torch.dtype) -> float:
     """The most that rounding to this format costs, in units of float32's last place."""
     return torch.finfo(half).eps / torch.finfo(torch.float32).eps / 2

@@ -9,23 +9,29 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from harness.sandbox.wire.messages import MOST_TUNED, TUNED_CHARS
+
 
 class TritonTuning:
     """The autotuners of the solution's Triton kernels, once `take_over` has found Triton imported."""
 
     def __init__(self) -> None:
         self._tuners: dict[int, Any] = {}
+        self._has_taken_over = False
 
     def take_over(self) -> None:
         """Compile side by side from now on, where Triton can (3.5 and newer) and isn't the interpreter."""
         autotuner, modes = (sys.modules.get(f"triton.runtime.{name}") for name in ("autotuner", "_async_compile"))
-        if autotuner is None or modes is None or os.environ.get("TRITON_INTERPRET"):
+        is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+        if self._has_taken_over or autotuner is None or modes is None or is_interpreted:
             return
+        self._has_taken_over = True
         prune = autotuner.Autotuner.prune_configs
 
         def pruned(tuner: Any, kwargs: dict[str, Any]) -> list[Any]:
             configs: list[Any] = prune(tuner, kwargs)
-            self._tuners[id(tuner)] = tuner
+            if len(self._tuners) < MOST_TUNED:
+                self._tuners[id(tuner)] = tuner
             with suppress(Exception):  # what doesn't compile raises anew, and for Triton to judge, when it is timed
                 _compile(tuner, kwargs, configs, modes)
             return configs
@@ -33,12 +39,13 @@ class TritonTuning:
         autotuner.Autotuner.prune_configs = pruned
 
     def chosen(self) -> tuple[str, ...]:
-        """Say for each kernel that was tuned which configuration it ran with last."""
-        return tuple(
-            f"{tuner.base_fn.__name__} ({tuner.best_config}), of {len(tuner.configs)}"
-            for tuner in self._tuners.values()
-            if hasattr(tuner, "best_config")
-        )
+        """Say for the first kernels that were tuned which configuration each ran with last."""
+        found = []
+        for tuner in self._tuners.values():
+            with suppress(Exception):  # a stranger's autotuner may lack any of it, or none has run yet
+                words = f"{tuner.base_fn.__name__} ({tuner.best_config}), of {len(tuner.configs)}"
+                found.append("".join(filter(str.isprintable, words))[:TUNED_CHARS])
+        return tuple(found)
 
 
 def _compile(tuner: Any, kwargs: dict[str, Any], configs: list[Any], modes: Any) -> None:
@@ -47,8 +54,9 @@ def _compile(tuner: Any, kwargs: dict[str, Any], configs: list[Any], modes: Any)
             with modes.AsyncCompileMode(pool, ignore_errors=True):
                 for config in configs:
                     given = {**tuner.nargs, **kwargs, **config.all_kwargs()}
-                    if config.pre_hook is not None:  # a descriptor's block may be the configuration's
-                        config.pre_hook(given)
-                    tuner.fn.run(**{**given, "warmup": True})
+                    with suppress(Exception):
+                        if config.pre_hook is not None:  # a descriptor's block may be the configuration's
+                            config.pre_hook(given)
+                        tuner.fn.run(**{**given, "warmup": True})
         finally:
             modes.active_mode.set(None)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import torch
 
+from harness.referee.buffers.turns import tuning_remarks
+from harness.sandbox.wire.messages import Described
 from harness.worker.triton_tuning import TritonTuning
 from tests.wording import tells
 
@@ -79,6 +81,26 @@ def test_all_configurations_are_compiled_before_the_first_is_timed(
     assert known == [4] * 5
     (chosen,) = tuning.chosen()
     assert tells(chosen, "double", "BLOCK: 128", "num_warps: 1", "of 5")
+
+
+def test_strange_autotuners_say_nothing_or_a_line(kernel: Any) -> None:
+    tuning = TritonTuning()
+    tuning.take_over()
+    named = SimpleNamespace(__name__="x\n\x1b[31m" + "y" * 900)
+    plain = {"configs": [2], "early_config_prune": None, "perf_model": None, "nargs": {}}
+    strange = [SimpleNamespace(**plain, **more) for more in ({}, {"base_fn": named, "best_config": 1}) * 10]
+    for one in strange:
+        type(kernel).prune_configs(one, {})
+    described = Described((), None, tuning.chosen())
+    assert {words[:6] for words in described.tuned} == {"x[31my"}
+    (remark,) = tuning_remarks(described)
+    assert tells(remark, "own account", "autotuner")
+
+
+@pytest.mark.parametrize("bad", [("x\n",), ("x" * 900,), ("x",) * 20], ids=["lines", "long", "many"])
+def test_a_worker_that_says_more_is_not_listened_to(bad: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="Triton"):
+        Described((), None, bad)
 
 
 def test_the_interpreter_is_left_alone(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:

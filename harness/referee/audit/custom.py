@@ -12,7 +12,9 @@ from harness.referee.audit.kernels import is_fill, maker_of
 from harness.referee.audit.operators import took_all_of
 from harness.sandbox.outcome import SolutionFailed
 
-_DECOY = 0.1
+_DECOY = 0.01
+"""Own kernels with less than this share of the device's time must be all that replaces a part of the reference."""
+_SOME = 1 / 16
 """Own kernels that took this share of a missing part's time, or of that of all in its place, have done some of it."""
 _AS_LONG = 0.25
 """Other kernels of the framework that take at least this share of a missing part's time have done that part."""
@@ -66,7 +68,7 @@ def require_custom(trace: Trace, reference: Trace | None, least_share: float = 0
         return _require_untimed(trace, reference, listed, least_share)
     own_ns, framework_ns = (sum(kernel.ns for kernel in kernels) for kernels in (own, framework))
     if reference is not None and 2 * own_ns <= framework_ns:
-        _require_a_part(trace, reference, own_ns / trace.calls, listed)
+        _require_a_part(trace, reference, share, listed)
     if share < least_share:
         raise no_custom_kernel(
             f"the solution's own kernels took {share:.2%} of the device's time; {least_share:.2%} are asked for"
@@ -74,18 +76,20 @@ def require_custom(trace: Trace, reference: Trace | None, least_share: float = 0
     return ()
 
 
-def _require_a_part(trace: Trace, reference: Trace, own_ns: float, listed: str) -> None:
-    """Require that the framework left a part of the reference to own kernels, which took `own_ns` per call. It did all
-    by the same kernels, or by others beside which the own ones took hardly any time. Raises: SolutionFailed."""
+def _require_a_part(trace: Trace, reference: Trace, share: float, listed: str) -> None:
+    """Require that the framework left a part of the reference to own kernels, with this share of the device's time. It
+    did all by the same kernels, or by others beside which the own ones took hardly any time. Raises: SolutionFailed."""
     ran = _by_name(trace, (kernel for kernel in trace.kernels if kernel.origin != "own"))
     wanted = _by_name(reference, reference.kernels)
-    missing, instead = _more_of(wanted, ran), _more_of(ran, wanted)
-    if not wanted or _is_left_to_own(missing, instead, own_ns):
+    missing, instead = _by_maker(_more_of(wanted, ran)), _by_maker(_more_of(ran, wanted))
+    own_ns = sum(kernel.ns for kernel in trace.kernels if kernel.origin == "own") / trace.calls
+    has_some = share >= _DECOY and _have_done_some(own_ns, missing, instead)
+    if not wanted or has_some or _is_left_undone(missing, instead):
         return
     how = "by other kernels" if missing else "itself"
     raise no_custom_kernel(
         f"the framework did all that the reference consists of {how}, and the solution's own kernels took "
-        f"{trace.own_share:.2%} of the device's time: {listed}"
+        f"{share:.2%} of the device's time: {listed}"
     )
 
 
@@ -104,16 +108,25 @@ def _more_of(one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[f
     return {name: one[name][1] * count / one[name][0] for name, count in more.items() if count > 0}
 
 
-def _is_left_to_own(missing: Mapping[str, float], instead: Mapping[str, float], own_ns: float) -> bool:
-    """Say whether the framework's other kernels leave some of a missing part undone: a library's kernel can replace
-    another of a library, and one of torch.compile can replace any."""
-    needed, given = _by_maker(missing), _by_maker(instead)
-    compiled = given.pop("compiled", 0.0)
+def _have_done_some(own_ns: float, missing: Mapping[str, float], instead: Mapping[str, float]) -> bool:
     return any(
-        own_ns >= _DECOY * min(needed[maker], own_ns + given[maker] + compiled)
-        or (not compiled and given[maker] < _AS_LONG * needed[maker])
-        for maker in needed
+        own_ns >= _SOME * min(needed_ns, own_ns + _in_place_of(maker, instead)) for maker, needed_ns in missing.items()
     )
+
+
+def _is_left_undone(missing: Mapping[str, float], instead: Mapping[str, float]) -> bool:
+    """Say whether the framework's other kernels leave some of a missing part undone."""
+    return "compiled" not in instead and any(
+        _in_place_of(maker, instead) < _AS_LONG * needed_ns for maker, needed_ns in missing.items()
+    )
+
+
+def _in_place_of(maker: str, instead: Mapping[str, float]) -> float:
+    """The ns of what may stand in a maker's place: a library's kernel can replace another of a library, one of
+    torch.compile any, and any one of these."""
+    if maker == "compiled":
+        return sum(instead.values())
+    return instead.get(maker, 0.0) + instead.get("compiled", 0.0)
 
 
 def _by_maker(kernels: Mapping[str, float]) -> dict[str, float]:

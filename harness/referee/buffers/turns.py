@@ -45,8 +45,6 @@ _OF_TORCHS_CUDA = re.compile(
     r"undefined symbol: (?P<name>_ZNK?(2at|3c10|5torch)\w*cuda\w*)|(?P<what>torch.UntypedStorage\(\)): Storage device"
 )
 """Words on what torch has for CUDA alone: a linker's, with a mangled name, and those of unpickling."""
-_TUNED, _TUNED_CHARS = 8, 300
-"""The most of Triton's kernels that are told of, and the most characters of each."""
 _ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
@@ -186,8 +184,8 @@ def flag_remarks(who: str, changes: Sequence[FlagChange], known: Sequence[FlagCh
 
 def tuning_remarks(described: Described) -> list[str]:
     """One remark on what Triton chose, where it had a choice. Only the module's own process says so."""
-    some = [words[:_TUNED_CHARS] for words in described.tuned[:_TUNED]]
-    return [f"by its process's own account Triton's autotuner chose {'; '.join(some)}"] if some else []
+    chosen = "; ".join(described.tuned)
+    return [f"by its process's own account Triton's autotuner chose {chosen}"] if chosen else []
 
 
 def _said(flag: Flag | None) -> str:

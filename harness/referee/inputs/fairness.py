@@ -16,7 +16,7 @@ from harness.referee.answers.oracle import copied
 from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.variants import Variant
 from harness.referee.setting import Setting
-from harness.referee.tolerance import are_told_when_short, distance, rms
+from harness.referee.tolerance import distance, rms
 
 _FAIR = 0.5
 """The share of a tolerance in problem.yaml that the reference's own error may take: an honest solution sums in another
@@ -61,13 +61,11 @@ def fair_inputs(
     native = setting.oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
     if variant.name not in ("infinite", "nan") and _loses_values(native, plain()):
         return None
-    is_told = True
     if setting.problem.tolerance is None:
         del native
         want, evidence = setting.answer_with_evidence(inputs)
         if not all(one.is_telling for one in evidence):
             return None
-        is_told = are_told_when_short(evidence, setting.oracle, inputs, want, setting.spec.dtypes)
         tolerances = tuple(one.tolerance for one in evidence)
     else:
         want = setting.oracle.answer_anywhere(inputs, setting.spec)
@@ -78,7 +76,7 @@ def fair_inputs(
     if variant.is_sparse and not _shows_terms(setting, inputs, want):
         return None
     del inputs
-    return FairInputs(want, tolerances, is_told and _decides(setting, variant, changed_by, plain, want))
+    return FairInputs(want, tolerances, _decides(setting, variant, changed_by, plain, want))
 
 
 def _loses_values(native: Sequence[torch.Tensor], base: Sequence[torch.Tensor]) -> bool:

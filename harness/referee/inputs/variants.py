@@ -233,9 +233,9 @@ def _sprinkle(value: torch.Tensor, generator: torch.Generator, special: float) -
 
 
 def _make_few_terms(value: torch.Tensor, generator: torch.Generator, share: float) -> torch.Tensor:
-    """Keep one of every 1 / `share` elements that lie side by side, and set the others to zero: no long row is left
-    without. Those that stay keep their sign and nearly their size, but have mantissas that lose 2^-12 of their value,
-    all in one direction, when rounded to ten bits.
+    """Keep one of every 1 / `share` elements that lie side by side, and set the others to zero: no row of twice as many
+    is left without. Those that stay keep their sign and nearly their size, but have mantissas that lose 2^-12 of their
+    value, all in one direction, when rounded to ten bits.
 
     A sum of a few such terms is nearly exact in float32 in any order, so that the loss of a lower precision shows. The
     first and the last element stay, as large as any near them: who leaves one out, or takes it twice, is seen.

@@ -129,8 +129,10 @@ class WorkerArms:
         if arm == "solution" and (number in self._late or self._is_drawn(number, _LATE_TURNS)):
             self._take_late(calls)
         if number == self._traced.get(arm) or (arm == "solution" and self._is_drawn(number, _TRACED_TURNS)):
-            for _ in range(math.ceil(_TRACED_CALLS / calls)):
-                traced = self._take(arm, calls, is_judged=True, traced=True)
+            turns = math.ceil(_TRACED_CALLS / calls)
+            judged = self._case.rng.randrange(turns)
+            for one in range(turns):
+                traced = self._take(arm, calls, is_judged=one == judged, traced=True)
                 auditor.trace(arm, calls, traced.answered, traced.wall_ns)
         taken = self._take(arm, calls, is_judged=self._is_judged(number))
         turn = self._recorded(arm, taken, is_headline=True)

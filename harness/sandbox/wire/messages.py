@@ -16,6 +16,7 @@ Flag = bool | str
 """The setting of a global switch of torch's."""
 
 _MOST_FLAGS = 64
+MOST_TUNED, TUNED_CHARS = 8, 300
 _FLAG_WORD = re.compile(r"[A-Za-z0-9_]{1,60}")
 _MOST_GRAPHS = 2**31
 
@@ -356,6 +357,8 @@ class Described:
     def __post_init__(self) -> None:
         if len(self.flags) > _MOST_FLAGS:
             raise ValueError(f"torch has fewer than {len(self.flags)} flags")
+        if len(self.tuned) > MOST_TUNED or any(len(one) > TUNED_CHARS or not one.isprintable() for one in self.tuned):
+            raise ValueError(f"a line each of {MOST_TUNED} kernels says what Triton chose")
 
 
 @dataclass(frozen=True)

@@ -127,9 +127,22 @@ def test_where_the_baselines_calls_are_held_up_too_nobody_is_accused() -> None:
 
 def test_a_long_call_beside_one_that_takes_as_long_as_its_kernels_was_held_up() -> None:
     require_even_work([[MS, MS, MS]], [[MS, 10 * MS, MS]] * 5, EVEN)
-    for busy_ns in ([[MS, MS, MS]], [[3 * MS, US, US], [3 * MS, 3 * MS, 3 * MS]]):
-        with pytest.raises(SolutionFailed, match="are claimed to take"):
-            require_even_work(busy_ns, [[3 * MS, US, US]] * 5, EVEN)
+
+
+@pytest.mark.parametrize(
+    ("busy_ns", "claimed_ns"),
+    [
+        ([MS, MS, MS], [3 * MS, US, US]),
+        ([MS, MS, MS], [60 * MS, US, US]),
+        ([25 * US] * 100, [2_005 * US, *[5 * US] * 99]),
+        ([MS] * 25, [6_520 * US, *[770 * US] * 24]),
+        ([MS] * 100, [10 * MS, *[910 * US] * 99]),
+    ],
+    ids=["all", "and idles", "of little", "a quarter", "a tenth"],
+)
+def test_who_moves_work_from_call_to_call_was_not_held_up(busy_ns: list[int], claimed_ns: list[int]) -> None:
+    with pytest.raises(SolutionFailed, match="are claimed to take"):
+        require_even_work([busy_ns], [claimed_ns] * 8, EVEN)
 
 
 @pytest.mark.parametrize("baseline_ns", [[], EVEN, [[MS, 9 * MS], [MS, MS], [MS, MS]]])
