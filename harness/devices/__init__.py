@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.devices.cuda.gpus import (
         DistantGpu,
         compute_capability,
+        driver_version,
         equal_gpus,
         gpu_uuid,
         is_only_gpu,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from harness.devices.environment import (
         FLAGS,
         Nvcc,
-        driver_version,
         find_nvcc,
         host_compiler_version,
         nvcc_version,

@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 from harness import __version__
+from harness.devices.cuda.gpus import driver_version
 from harness.model.environment import YOUNG_FLAGS, BackendName, Environment, Flag
 
 FLAGS: dict[str, Flag] = {
@@ -116,12 +117,6 @@ def host_compiler_version() -> str | None:
     """Return the first line of the C++ compiler's --version, or None."""
     text = _output(os.environ.get("CXX", "c++"), "--version")
     return text.splitlines()[0] if text else None
-
-
-def driver_version() -> str | None:
-    """Return '580.65.06', or None if nvidia-smi doesn't answer."""
-    text = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-    return text.splitlines()[0].strip() if text else None
 
 
 def _cpu() -> str:

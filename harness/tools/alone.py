@@ -31,7 +31,7 @@ def find_ceilings(again: bool, notify: Callable[[str], None]) -> tuple[Ceilings,
         raise MachineError("ceilings are those of a GPU, and torch can use none here: see 'harness doctor'")
     driver = driver_version()
     if driver is None:
-        raise MachineError("nvidia-smi doesn't name the driver, by which ceilings are kept: see 'harness doctor'")
+        raise MachineError("the driver, by which ceilings are kept, isn't named: see 'nvidia-smi' and 'harness doctor'")
     cache = cache_folder()
     path = ceilings_path(cache, driver)
     if not again and (known := known_ceilings(cache, driver)):

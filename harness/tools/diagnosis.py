@@ -45,7 +45,7 @@ def examine() -> list[MachineFinding]:
         _nvcc_beside(),
         _ninja(),
         _gpu(),
-        _version("driver", driver, "warning", "nvidia-smi doesn't answer", "install NVIDIA's driver to use a GPU"),
+        _version("driver", driver, "warning", "NVML doesn't answer", "install NVIDIA's driver to use a GPU"),
         _nvml(),
         _memory(),
         _disk(),

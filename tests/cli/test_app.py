@@ -417,6 +417,29 @@ def test_a_reader_that_left_is_no_failure_of_a_solution(workspace: Path, argumen
     assert (outcome.returncode, outcome.stderr) == (3, "")
 
 
+def test_who_has_imported_torch_leaves_without_taking_it_apart() -> None:
+    script = """if True:
+        import atexit, sys
+        from harness import __main__
+        from harness.cli import app
+
+        class Slow:
+            def __del__(self):
+                print("taken apart")
+
+        def command():
+            sys.modules["torch"] = Slow()
+            atexit.register(print, "reset")
+            print("judged")
+            sys.exit(4)
+
+        app.main = command
+        __main__.main()
+    """
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (4, "judged\nreset\n", "")
+
+
 def test_ctrl_c_before_the_command_is_there_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.sandbox.wire.device import SeenGpu
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, cuda.h
+_VERSION_BYTES = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE, nvml.h
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,21 @@ def compute_capability() -> str | None:
         driver.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device),
     )
     return None if any(codes) else f"{major.value}.{minor.value}"
+
+
+def driver_version() -> str | None:
+    """Return '580.65.06', or None if NVML doesn't answer."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    version = ctypes.create_string_buffer(_VERSION_BYTES)
+    if nvml.nvmlInit_v2():
+        return None
+    try:
+        return version.value.decode() if nvml.nvmlSystemGetDriverVersion(version, _VERSION_BYTES) == 0 else None
+    finally:
+        nvml.nvmlShutdown()
 
 
 def is_only_gpu() -> bool:

@@ -255,10 +255,13 @@ class CaseTurns:
 
     def _give_back_if_scarce(self) -> None:
         """Give cached memory back where it is scarce, since the workers need it more."""
-        if self.setting.reference.on_gpu:
+        if not self.setting.reference.on_gpu:
+            return
+        free, total = torch.cuda.mem_get_info()
+        if free < total * _SCARCE_SHARE:  # asked first: what is cached takes torch milliseconds to say
             cached = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
             inputs = sum(content.nbytes for content in self.buffers.inputs().values())
-            if is_to_be_given_back(cached, inputs, *torch.cuda.mem_get_info()):
+            if is_to_be_given_back(cached, inputs, free, total):
                 torch.cuda.empty_cache()
 
 
