@@ -16,7 +16,12 @@ import torch
 
 from harness.devices.base import WorkerDevice
 from harness.sandbox.wire.codec import decode_value
-from harness.sandbox.wire.construction import take_batch_statistics, training_step, varied_initialisers
+from harness.sandbox.wire.construction import (
+    large_draws_on,
+    take_batch_statistics,
+    training_step,
+    varied_initialisers,
+)
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -92,7 +97,7 @@ class Arm:
             self.device.close_buffer(self._buffers.pop(number))
 
     def construct(self, request: Construct) -> Constructed:
-        """Construct on the CPU under the seed, as KernelBench does, then move to the device."""
+        """Construct on the CPU under the seed, as KernelBench does, then move. What is large the device draws."""
         self._model = None
         self._sharing.forget()
         self.device.sample_blocks(None, 0)  # whatever the last turn was
@@ -100,7 +105,8 @@ class Arm:
         torch.manual_seed(request.seed)
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)
-        with varied_initialisers(request.seed) if request.varies else contextlib.nullcontext():
+        varied = varied_initialisers(request.seed) if request.varies else contextlib.nullcontext()
+        with large_draws_on(self.device.torch_device), varied:
             model = self._class(*decode_value(request.init_inputs))
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"{self._class.__name__}(…) is a {type(model).__name__}, not a torch.nn.Module")

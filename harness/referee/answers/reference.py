@@ -26,6 +26,7 @@ from harness.sandbox.wire.construction import (
     as_leaves,
     is_differentiable,
     keeping_statistics,
+    large_draws_on,
     take_batch_statistics,
     training_step,
     varied_initialisers,
@@ -145,7 +146,7 @@ class Reference:
         initialisers = varied_initialisers(seed) if varies else contextlib.nullcontext()
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed, self._device)
-            with torch.no_grad(), Placed(self._device), initialisers:
+            with torch.no_grad(), large_draws_on(self._device), Placed(self._device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
             return model.to(self._device)
 

@@ -1,8 +1,9 @@
-"""Three ways in which both sides make or call a problem's model other than as it is written.
+"""Four ways in which both sides make or call a problem's model other than as it is written.
 
 Initialisers of torch.nn.init leave no constants, for problems whose outputs would carry no information. Both sides
-construct their modules under them, so what a module derives from its parameters derives from varied ones.
-Normalisations that keep running statistics take the batch's instead. And a training step returns gradients as well.
+construct their modules under them, so what a module derives from its parameters derives from varied ones. A GPU draws
+large parameters. Normalisations that keep running statistics take the batch's instead. And a training step returns
+gradients as well.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import Module, init
 from torch.nn.modules.batchnorm import _NormBase
 
 from harness.sandbox.wire.messages import Step
 from harness.sandbox.wire.structure import unpack
 
+_LARGE = 2**24
+"""The CPU takes a sixth of a second to draw so many numbers, while the GPU waits."""
 _SPREAD = 0.5
 """A constant becomes uniform within this distance, so the sign of a norm's weight stays."""
 _DEFAULT_SLOPE = math.sqrt(5)
@@ -34,7 +38,7 @@ def varied_initialisers(seed: int) -> Iterator[None]:
     random values are drawn as they would be without it."""
     generator = torch.Generator(device="cpu").manual_seed(seed)
     vary = functools.partial(_fill_around, generator=generator)
-    varied: dict[str, Callable[..., torch.Tensor]] = {
+    varied: dict[str, Callable[..., Tensor]] = {
         "ones_": lambda tensor: vary(tensor, 1.0),
         "zeros_": lambda tensor: vary(tensor, 0.0),
         "constant_": lambda tensor, val: vary(tensor, val),
@@ -50,15 +54,36 @@ def varied_initialisers(seed: int) -> Iterator[None]:
             setattr(init, name, function)
 
 
-def _fill_around(tensor: torch.Tensor, value: float, generator: torch.Generator) -> torch.Tensor:
+@contextmanager
+def large_draws_on(device: str) -> Iterator[None]:
+    """Let `device` draw the numbers of large tensors that are filled at random on the CPU meanwhile. They are others
+    than the CPU's: whoever is to have the same constructs under it as well."""
+    draws: dict[str, Callable[..., Tensor]] = {name: getattr(Tensor, name) for name in ("normal_", "uniform_")}
+    for name, draw in draws.items():
+        setattr(Tensor, name, _drawing_on(device, draw))
+    try:
+        yield
+    finally:
+        for name in draws:
+            delattr(Tensor, name)  # it is inherited again
+
+
+def _drawing_on(device: str, draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def drawn(tensor: Tensor, *bounds: float, **options: Any) -> Tensor:
+        if not tensor.is_cpu or tensor.numel() < _LARGE or options.get("generator") is not None:
+            return draw(tensor, *bounds, **options)
+        return tensor.copy_(draw(torch.empty_like(tensor, device=device), *bounds, **options))
+
+    return drawn
+
+
+def _fill_around(tensor: Tensor, value: float, generator: torch.Generator) -> Tensor:
     drawn = torch.empty(tensor.shape, device="cpu").uniform_(value - _SPREAD, value + _SPREAD, generator=generator)
     with torch.no_grad():
         return tensor.copy_(drawn)
 
 
-def _with_gain(
-    original: Callable[..., torch.Tensor], tensor: torch.Tensor, a: float = 0, *rest: Any, **options: Any
-) -> torch.Tensor:
+def _with_gain(original: Callable[..., Tensor], tensor: Tensor, a: float = 0, *rest: Any, **options: Any) -> Tensor:
     return original(tensor, 0 if a == _DEFAULT_SLOPE else a, *rest, **options)
 
 
@@ -77,7 +102,7 @@ def take_batch_statistics(model: Module) -> None:
 
 def training_step(
     model: Callable[..., Any], given: Sequence[Any], step: Step, parameters: Sequence[torch.nn.Parameter]
-) -> tuple[torch.Tensor, ...]:
+) -> tuple[Tensor, ...]:
     """Call a model forward and backward: return its outputs, then the gradients of its floating inputs, then those of
     these parameters, which are the step's; zeros for what isn't used.
 
@@ -86,7 +111,7 @@ def training_step(
     inputs, cotangents = as_leaves(given[: -step.cotangents]), given[-step.cotangents :]
     with torch.enable_grad():
         structure, outputs = unpack(model(*inputs))
-        if structure != step.structure or not all(isinstance(one, torch.Tensor) for one in outputs):
+        if structure != step.structure or not all(isinstance(one, Tensor) for one in outputs):
             raise TypeError(f"returned a {structure} where the reference returns a {step.structure}")
         reached = [output for output in outputs if output.requires_grad]
         if len(reached) < len(cotangents):
@@ -99,7 +124,7 @@ def training_step(
                 f"{len(reached)} outputs have a gradient, {len(cotangents)} of Model's have: name the others in "
                 "mark_non_differentiable() of the Function's context"
             )
-        leaves = [value for value in inputs if isinstance(value, torch.Tensor) and value.requires_grad]
+        leaves = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
         gradients = torch.autograd.grad(reached, [*leaves, *parameters], cotangents, materialize_grads=True)
     return *(output.detach() for output in outputs), *_apart(gradients, given)
 
@@ -111,12 +136,12 @@ def as_leaves(inputs: Sequence[Any]) -> list[Any]:
 
 def is_differentiable(value: Any) -> bool:
     """Say whether an input of a training step gets a gradient."""
-    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.itemsize > 1
+    return isinstance(value, Tensor) and value.is_floating_point() and value.itemsize > 1
 
 
-def _apart(gradients: Sequence[torch.Tensor], others: Sequence[Any]) -> Iterator[torch.Tensor]:
+def _apart(gradients: Sequence[Tensor], others: Sequence[Any]) -> Iterator[Tensor]:
     """Gradients in memory of their own: that of a sum is the cotangent itself, and a part of it that of padding."""
-    foreign = {_memory(value) for value in others if isinstance(value, torch.Tensor)}
+    foreign = {_memory(value) for value in others if isinstance(value, Tensor)}
     seen = set()
     for gradient in gradients:
         own = gradient.contiguous()
@@ -125,5 +150,5 @@ def _apart(gradients: Sequence[torch.Tensor], others: Sequence[Any]) -> Iterator
         yield own
 
 
-def _memory(tensor: torch.Tensor) -> int:
+def _memory(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0

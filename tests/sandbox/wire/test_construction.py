@@ -1,13 +1,15 @@
-"""Parameters of layers that are made while initialisers vary."""
+"""Parameters of layers that are made while initialisers vary, or a device draws them."""
 
 from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 from torch import nn
 
-from harness.sandbox.wire.construction import varied_initialisers
+from harness.sandbox.wire import construction
+from harness.sandbox.wire.construction import large_draws_on, varied_initialisers
 
 
 def norm(seed: int) -> nn.BatchNorm2d:
@@ -58,3 +60,57 @@ def test_a_slope_that_the_module_names_itself_stays() -> None:
 def test_afterwards_initialisers_are_torchs_own() -> None:
     norm(3)
     assert bool((nn.LayerNorm(4).weight == 1).all())
+
+
+def test_large_parameters_are_drawn_by_the_device_and_small_ones_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = record_draws(monkeypatch)
+    torch.manual_seed(5)
+    usual = nn.Linear(64, 8)
+    torch.manual_seed(5)
+    with large_draws_on("cpu"):
+        drawn = nn.Linear(64, 8)
+    assert made == [torch.Size([8, 64])]
+    assert torch.equal(drawn.weight, usual.weight)  # here the device is the CPU as well
+    assert torch.equal(drawn.bias, usual.bias)
+
+
+def test_who_brings_a_generator_draws_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = record_draws(monkeypatch)
+    with large_draws_on("cpu"):
+        torch.empty(8, 64).normal_(generator=torch.Generator())
+    assert made == []
+
+
+def test_afterwards_draws_are_torchs_own() -> None:
+    before = torch.Tensor.normal_, torch.Tensor.uniform_
+    with pytest.raises(KeyError), large_draws_on("cpu"):
+        raise KeyError
+    assert (torch.Tensor.normal_, torch.Tensor.uniform_) == before
+    assert not {"normal_", "uniform_"} & vars(torch.Tensor).keys()
+
+
+def record_draws(monkeypatch: pytest.MonkeyPatch) -> list[torch.Size]:
+    """The shapes that the device draws from now on; from 512 elements on they are large."""
+    made: list[torch.Size] = []
+    empty_like = torch.empty_like
+
+    def recorded(tensor: torch.Tensor, device: str) -> torch.Tensor:
+        made.append(tensor.shape)
+        return empty_like(tensor, device=device)
+
+    monkeypatch.setattr(torch, "empty_like", recorded)
+    monkeypatch.setattr(construction, "_LARGE", 512)
+    return made
+
+
+@pytest.mark.gpu
+def test_equal_seeds_give_equal_large_parameters_on_a_gpu() -> None:
+    def drawn() -> torch.Tensor:
+        torch.manual_seed(5)
+        with large_draws_on("cuda"):
+            return nn.Linear(4096, 4097).weight.detach()
+
+    weight = drawn()
+    assert weight.is_cpu
+    assert torch.equal(weight, drawn())
+    assert math.isclose(float(weight.std()), 1 / math.sqrt(3 * 4096), rel_tol=0.01)
