@@ -55,9 +55,9 @@ def varied_initialisers(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def large_draws_on(device: str) -> Iterator[None]:
+def large_draws_on(device: str | None) -> Iterator[None]:
     """Let `device` draw the numbers of large tensors that are filled at random on the CPU meanwhile. They are others
-    than the CPU's: whoever is to have the same constructs under it as well."""
+    than the CPU's: whoever is to have the same constructs under it as well. None: such tensors stay as they are."""
     draws: dict[str, Callable[..., Tensor]] = {name: getattr(Tensor, name) for name in ("normal_", "uniform_")}
     for name, draw in draws.items():
         setattr(Tensor, name, _drawing_on(device, draw))
@@ -68,10 +68,12 @@ def large_draws_on(device: str) -> Iterator[None]:
             delattr(Tensor, name)  # it is inherited again
 
 
-def _drawing_on(device: str, draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _drawing_on(device: str | None, draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def drawn(tensor: Tensor, *bounds: float, **options: Any) -> Tensor:
         if not tensor.is_cpu or tensor.numel() < _LARGE or options.get("generator") is not None:
             return draw(tensor, *bounds, **options)
+        if device is None:
+            return tensor
         return tensor.copy_(draw(torch.empty_like(tensor, device=device), *bounds, **options))
 
     return drawn

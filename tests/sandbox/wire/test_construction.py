@@ -74,6 +74,15 @@ def test_large_parameters_are_drawn_by_the_device_and_small_ones_as_usual(monkey
     assert torch.equal(drawn.bias, usual.bias)
 
 
+def test_nothing_large_is_drawn_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(construction, "_LARGE", 512)
+    with large_draws_on(None):
+        untouched = torch.full((8, 64), 3.0).uniform_()
+        small = torch.full((8, 8), 3.0).uniform_()
+    assert bool((untouched == 3).all())
+    assert bool((small < 1).all())
+
+
 def test_who_brings_a_generator_draws_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made = record_draws(monkeypatch)
     with large_draws_on("cpu"):
