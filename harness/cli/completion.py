@@ -94,7 +94,7 @@ def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]
 
 
 def problems_and_evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Complete what `harness plot` draws."""
+    """Complete what names evaluations."""
     return [(name, "problem") for name in problems(context, incomplete)] + evaluations(context, incomplete)
 
 

@@ -76,11 +76,17 @@ ProblemName = Annotated[str, typer.Argument(help="A folder name under problems/.
 SolutionName = Annotated[
     str, typer.Argument(help="A folder name under solutions/PROBLEM/.", autocompletion=completion.solutions)
 ]
-EvaluationId = Annotated[
+EvaluationName = Annotated[
     str,
     typer.Argument(
-        help="An evaluation's identifier, or its beginning.", show_default=False, autocompletion=completion.evaluations
+        metavar="PROBLEM|ID",
+        help="A problem, PROBLEM/SOLUTION, or an evaluation's identifier, of which the beginning is enough.",
+        show_default=False,
+        autocompletion=completion.problems_and_evaluations,
     ),
+]
+OfSolution = Annotated[
+    str | None, typer.Argument(help="One of the problem's solutions.", autocompletion=completion.solutions)
 ]
 RequireConfinement = Annotated[
     Literal["none", "files", "full"] | None,

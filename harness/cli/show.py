@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import EvaluationId, JsonFlag, ResultsFolder
+from harness.cli.options import EvaluationName, JsonFlag, OfSolution, ResultsFolder
 from harness.cli.printing import print_json, print_report
-from harness.cli.store import chosen_entries, open_store
+from harness.cli.store import open_store
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,18 +19,8 @@ if TYPE_CHECKING:
 
 
 def show(
-    evaluation: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM|ID",
-            help="A problem, or an evaluation's identifier. Default: the newest.",
-            show_default=False,
-            autocompletion=completion.problems_and_evaluations,
-        ),
-    ] = "last",
-    solution: Annotated[
-        str | None, typer.Argument(help="One of the problem's solutions.", autocompletion=completion.solutions)
-    ] = None,
+    evaluation: EvaluationName = "last",
+    solution: OfSolution = None,
     json: Annotated[bool, typer.Option("--json", help="The record, exactly the journal's.")] = False,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="What is derived from the times, as one JSON object.")
@@ -42,16 +32,14 @@ def show(
     """Show one evaluation: verdict, times, checks, kernels, environment, and how to repeat it.
 
     The evaluation is named by its identifier, a unique beginning or end of it, or 'last'; of a problem, or of one
-    solution, the newest is shown.
+    solution (PROBLEM SOLUTION, or PROBLEM/SOLUTION), the newest is shown.
 
     Example: harness show maxpool2d plain
     """
     if json + statistics + source + log > 1:
         raise UsageError("--json, --statistics, --source and --log are four answers: ask for one")
     with open_store(results) as index:
-        is_problem = solution is not None or bool(index.entries(problem=evaluation))
-        name = chosen_entries(index, evaluation, solution)[-1].id if is_problem else evaluation
-        found = index.evaluation(name)
+        found = index.evaluation(evaluation if solution is None else f"{evaluation}/{solution}")
     if json:
         from harness.store.line import to_line
 
@@ -72,7 +60,7 @@ def show(
         print_report(show_report(found, _cases_of(found)))
 
 
-def feedback(evaluation: EvaluationId = "last", results: ResultsFolder = None) -> None:
+def feedback(evaluation: EvaluationName = "last", solution: OfSolution = None, results: ResultsFolder = None) -> None:
     """Print an evaluation for a language model's next attempt: what failed, what to do, times, the source.
 
     Example: harness feedback last
@@ -80,12 +68,13 @@ def feedback(evaluation: EvaluationId = "last", results: ResultsFolder = None) -
     from harness.reports import feedback_text
 
     with open_store(results) as index:
-        typer.echo(feedback_text(index.evaluation(evaluation)), nl=False)
+        found = index.evaluation(evaluation if solution is None else f"{evaluation}/{solution}")
+    typer.echo(feedback_text(found), nl=False)
 
 
 def diff(
-    first: EvaluationId,
-    second: EvaluationId,
+    first: EvaluationName,
+    second: EvaluationName,
     json: JsonFlag = False,
     results: ResultsFolder = None,
 ) -> None:
@@ -135,7 +124,9 @@ def explain(
     if word is not None and word not in known:
         from harness.suggest import did_you_mean
 
-        raise UsageError(f"no verdict, check, word of a timing or finding is '{word}'.{did_you_mean(word, known)}")
+        guess = did_you_mean(word, known)
+        hint = guess if "Did you mean" in guess else " 'harness explain' lists them."
+        raise UsageError(f"no verdict, check, word of a timing or finding is '{word}'.{hint}")
     chosen = known if word is None else {word: known[word]}
     if json:
         texts = {name: dataclasses.asdict(explanation) for name, explanation in chosen.items()}

@@ -108,10 +108,7 @@ class KernelTools(AbstractContextManager["KernelTools"]):
     ) -> str:
         """Show an evaluation in full: verdict, times, checks, kernels, environment, and how to repeat it."""
         with open_index(self._results) as index:
-            entries = index.entries(problem=what, solution=solution)
-            if solution is not None and not entries:
-                raise UsageError(f"no evaluation of '{what}/{solution}' yet; `run` makes one")
-            found = index.evaluation(entries[-1].id if entries else what)
+            found = index.evaluation(what if solution is None else f"{what}/{solution}")
         return plain_text(show_report(found, self._cases_of(found)))
 
     def explain(

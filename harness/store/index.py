@@ -106,7 +106,8 @@ class Index(IndexFile):
             return sorted(map(entry_from, self._rows(_NEWEST)), key=attrgetter("started_at", "id"))
 
     def evaluation(self, name: str) -> Evaluation:
-        """The evaluation of an id, of a unique beginning of an id or of its last part, or the newest for 'last'.
+        """The evaluation of an id, of a unique beginning of an id or of its last part; the newest for 'last', of a
+        problem for its name, of one solution for PROBLEM/SOLUTION.
 
         Raises: UsageError for a name that fits none or several, JournalError where its line can't be read any more.
         """
@@ -144,6 +145,10 @@ class Index(IndexFile):
             return str(newest[0][0])
         if not name or self._rows("SELECT 1 FROM entry WHERE id = ?", [name]):
             return name
+        problem, _, solution = name.partition("/")
+        query = "SELECT id FROM entry WHERE counts AND problem = ? AND ? IN (solution, '') "
+        if of_name := self._rows(f"{query}ORDER BY started_at DESC, id DESC LIMIT 1", [problem, solution]):
+            return str(of_name[0][0])
         pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         query = (
             "SELECT id FROM entry WHERE counts AND (id LIKE ? ESCAPE '\\' OR id LIKE '%-' || ? ESCAPE '\\') "
@@ -168,8 +173,10 @@ class Index(IndexFile):
                 f"SELECT id FROM entry WHERE counts AND id {sign} ? ORDER BY id {order} LIMIT 20", [evaluation_id]
             )
         ]
+        pairs = self.names()
+        near += [f"{problem}/{solution}" for problem, solution in pairs] + [problem for problem, _ in pairs]
         guess = did_you_mean(evaluation_id, near)
-        hint = guess if "Did you mean" in guess else " 'harness export --csv' lists them; 'last' is the newest."
+        hint = guess if "Did you mean" in guess else " 'harness list' says what has one; 'last' is the newest."
         raise UsageError(f"no evaluation '{evaluation_id}' in {self.results}.{hint}")
 
     def _read(self, path: str, offset: int, number: int, digest: bytes) -> Evaluation:

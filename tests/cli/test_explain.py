@@ -57,6 +57,12 @@ def test_a_typo_gets_a_suggestion(harness: Shell) -> None:
     )
 
 
+def test_a_word_like_no_other_is_sent_to_the_list(harness: Shell) -> None:
+    outcome = harness("explain", "zzzzzz")
+    assert outcome.code == 2
+    assert outcome.err.endswith("'zzzzzz'. 'harness explain' lists them.\n")
+
+
 def test_programs_get_json(harness: Shell) -> None:
     one = json.loads(harness("explain", "timeout", "--json").out)
     assert one["name"] == "timeout"

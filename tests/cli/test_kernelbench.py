@@ -60,6 +60,7 @@ def test_feedback_holds_verdict_reason_and_next_step(harness: Shell, workspace: 
     (workspace / "results" / "run" / "journal.jsonl").write_text(to_line(evaluation) + "\n")
     outcome = harness("feedback")
     assert outcome.code == 0
+    assert harness("feedback", evaluation.problem.name, evaluation.solution.name).out == outcome.out
     assert all(
         word in outcome.out for word in ("wrong_values", evaluation.failure.reason, evaluation.failure.next_step)
     )

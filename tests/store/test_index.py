@@ -111,6 +111,17 @@ def test_an_evaluation_is_found_by_its_id_a_beginning_its_end_or_as_the_last(tmp
         assert index.evaluations([two.id, one.id]) == [two, one]
 
 
+def test_a_problem_and_a_solution_name_their_newest_evaluation(tmp_path: Path) -> None:
+    one, two, three = at(1, passed()), at(12, failed()), at(13, passed())
+    other = replace(three, solution=replace(three.solution, name="other"))
+    keep(tmp_path, two, other, one)
+    with open_index(tmp_path) as index:
+        assert index.evaluation(one.problem.name) == other
+        assert index.evaluation(f"{one.problem.name}/{one.solution.name}") == two
+        with pytest.raises(UsageError, match=f"Did you mean '{one.problem.name}/other'"):
+            index.evaluation(f"{one.problem.name}/othr")
+
+
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
