@@ -112,7 +112,7 @@ def test_an_evaluation_is_found_by_its_id_a_beginning_its_end_or_as_the_last(tmp
 
 
 def test_a_problem_and_a_solution_name_their_newest_evaluation(tmp_path: Path) -> None:
-    one, two, three = at(1, passed()), at(12, failed()), at(13, passed())
+    one, two, three = (at(minute, passed()) for minute in (1, 12, 13))
     other = replace(three, solution=replace(three.solution, name="other"))
     keep(tmp_path, two, other, one)
     with open_index(tmp_path) as index:
