@@ -1,7 +1,7 @@
 """`python -m harness.run.lane_process FD`: the referee of one GPU, started by lane.ProcessLane.
 
-FD is its end of a pipe: settings first, then assignments; notes and evaluations go back. When the pipe closes, the
-workers end at once and so does this process.
+FD is its end of a pipe: settings first, then an opening, and assignments; notes and evaluations go back. When the pipe
+closes, the workers end at once and so does this process.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from harness.builder.workers import Workers
 from harness.errors import HarnessError, Interrupted
 from harness.referee.outage import Outage
 from harness.run.cores import keep_thread_to
-from harness.run.lane import Assignment, LaneSettings, LocalLane
+from harness.run.lane import Assignment, LaneSettings, LocalLane, Opening
 from harness.sandbox.process import TextsNotBuilt
+
+_Asked = queue.SimpleQueue[Opening | Assignment | None]
 
 
 def main() -> None:
@@ -24,14 +26,14 @@ def main() -> None:
     settings: LaneSettings = pipe.recv()
     keep_thread_to(settings.cpus)  # before torch starts threads of its own
     stop = threading.Event()
-    assignments: queue.SimpleQueue[Assignment | None] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(pipe, assignments, stop), daemon=True).start()
-    lane = _open(settings, stop)
+    asked: _Asked = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, asked, stop), daemon=True).start()
+    lane = _make(settings, stop)
     with lane.workers:
-        _serve(pipe, assignments, lane)
+        _serve(pipe, asked, lane)
 
 
-def _open(settings: LaneSettings, stop: threading.Event) -> LocalLane:
+def _make(settings: LaneSettings, stop: threading.Event) -> LocalLane:
     from harness.devices import open_host
     from harness.referee.unchanged import remember_harness
 
@@ -42,18 +44,21 @@ def _open(settings: LaneSettings, stop: threading.Event) -> LocalLane:
     )
 
 
-def _receive(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None], stop: threading.Event) -> None:
+def _receive(pipe: Connection, asked: _Asked, stop: threading.Event) -> None:
     """Hear the other side hang up, whatever the lane is doing."""
     try:
         while True:
-            assignments.put(pipe.recv())
+            asked.put(pipe.recv())
     except (EOFError, OSError):
         stop.set()
-        assignments.put(None)
+        asked.put(None)
 
 
-def _serve(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None], lane: LocalLane) -> None:
-    while (assignment := assignments.get()) is not None:
+def _serve(pipe: Connection, asked: _Asked, lane: LocalLane) -> None:
+    while (assignment := asked.get()) is not None:
+        if isinstance(assignment, Opening):
+            lane.open(assignment.config, assignment.environment)
+            continue
         try:
             try:
                 pipe.send(("done", lane.evaluate(assignment, lambda what: pipe.send(("note", what)))))

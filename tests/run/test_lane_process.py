@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import threading
 from multiprocessing import Pipe
@@ -14,11 +15,13 @@ from typing import Any
 import pytest
 
 from harness.errors import MachineError
+from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.run import lane as lane_module
-from harness.run.lane import LaneSettings, ProcessLane
+from harness.run import lane_process
+from harness.run.lane import LaneSettings, Opening, ProcessLane
 from harness.sandbox.variables import own_python
-from tests.examples import passed
+from tests.examples import environment, passed
 
 PLANTED = "import pathlib; pathlib.Path(__file__).with_name('was_imported').touch()\nraise ImportError('planted')\n"
 
@@ -41,6 +44,24 @@ def test_what_lies_in_the_working_folder_is_not_imported(tmp_path: Path) -> None
         )
     assert not (tmp_path / "was_imported").exists()
     assert "EOFError" in done.stderr.splitlines()[-1]  # it stood, and found nobody on the other side
+
+
+def test_its_lane_opens_before_it_judges() -> None:
+    done: list[object] = []
+    lane: Any = SimpleNamespace(
+        open=lambda config, environment: done.append((config, environment)),
+        evaluate=lambda assignment, notify: done.append(assignment),
+        examine=lambda: None,
+    )
+    asked: Any = queue.SimpleQueue()
+    opening = Opening(Config(), environment())
+    for one in (opening, "assignment", None):
+        asked.put(one)
+    ours, theirs = Pipe()
+    with ours, theirs:
+        lane_process._serve(theirs, asked, lane)
+        assert [ours.recv(), ours.recv()] == [("done", None), ("alive", "")]
+    assert done == [(opening.config, opening.environment), "assignment"]
 
 
 class FakeProcess:
