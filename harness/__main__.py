@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -32,7 +33,7 @@ def _leave(code: int) -> None:
         return  # they are waited for
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # closed by who started us
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # closed; None where it was from the beginning
             stream.flush()
     os._exit(code)
 

@@ -31,7 +31,6 @@ from harness.referee.correctness import Notify
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job
 from harness.referee.outage import Outage
-from harness.referee.timing.references import references_of
 from harness.run.gpu_lock import GpuLock
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.start import Surroundings
@@ -99,15 +98,13 @@ class LocalLane:
     lock: GpuLock | None
 
     def open(self, config: Config, environment: Environment) -> None:
-        """Measure what the GPU can do at best, if nobody has, and start the first solution's workers; not where others
-        hold it."""
+        """Measure what the GPU can do at best, if nobody has; not where others hold it."""
         if self.lock is not None and not self.lock.is_held():
             with (
                 contextlib.suppress(HarnessError, Interrupted, RuntimeError),  # evaluate() meets it again
                 self._held(self.lock, config.timing, environment.driver, lambda what: None),
             ):
-                self.workers.start_ahead(1 + len(references_of(config.timing) if config.timing.enabled else ()))
-                self.workers.host.free_bytes()  # makes this process's own context
+                pass  # no worker is started: others who measure would find it on the GPU while this run still builds
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(assignment, notify):

@@ -106,7 +106,7 @@ class Arm:
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)
         varied = varied_initialisers(request.seed) if request.varies else contextlib.nullcontext()
-        only_builds = self.device.torch_device == "cpu"  # nobody reads its parameters
+        only_builds = self.device.torch_device == "cpu"  # nothing of it is judged
         with large_draws_on(None if only_builds else self.device.torch_device), varied:
             model = self._class(*decode_value(request.init_inputs))
         if not isinstance(model, torch.nn.Module):

@@ -21,9 +21,9 @@ class TritonTuning:
 
     def take_over(self) -> None:
         """Compile side by side from now on, where Triton can (3.5 and newer) and isn't the interpreter."""
-        autotuner, modes = (sys.modules.get(f"triton.runtime.{name}") for name in ("autotuner", "_async_compile"))
-        is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
-        if self._has_taken_over or autotuner is None or modes is None or is_interpreted:
+        wanted = ("triton.runtime.autotuner", "triton.runtime._async_compile", "triton.knobs")
+        autotuner, modes, knobs = (sys.modules.get(name) for name in wanted)
+        if self._has_taken_over or not (autotuner and modes and knobs) or knobs.runtime.interpret:
             return
         self._has_taken_over = True
         prune = autotuner.Autotuner.prune_configs

@@ -440,6 +440,24 @@ def test_who_has_imported_torch_leaves_without_taking_it_apart() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (4, "judged\nreset\n", "")
 
 
+def test_a_closed_stream_doesnt_change_the_exit_code() -> None:
+    script = """if True:
+        import sys
+        from harness import __main__
+        from harness.cli import app
+
+        def command():
+            sys.modules["torch"] = sys
+            sys.stdout.close()
+            sys.exit(3)
+
+        app.main = command
+        __main__.main()
+    """
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (3, "")
+
+
 def test_ctrl_c_before_the_command_is_there_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt

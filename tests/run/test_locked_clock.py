@@ -84,20 +84,14 @@ def test_ceilings_are_measured_before_the_clock_is_locked_and_anybody_is_there(o
     assert len(one_gpu.ceilings) == 1
 
 
-def test_a_lane_that_opens_measures_ceilings_and_starts_workers_unless_others_hold_the_gpu(
-    one_gpu: OneGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ahead: list[int] = []
-    monkeypatch.setattr(Workers, "start_ahead", lambda workers, count: ahead.append(count))
+def test_ceilings_are_measured_when_a_lane_opens_unless_others_hold_the_gpu(one_gpu: OneGpu) -> None:
     assert one_gpu.lane.lock is not None
     with one_gpu.lane.lock.held(threading.Event(), lambda what: None):
         one_gpu.lane.open(Config(), environment(driver="580.65"))
-    assert one_gpu.ceilings == [] == ahead
+    assert one_gpu.ceilings == []
     one_gpu.lane.open(Config().at_clock(1410), environment(driver="580.65"))
     assert one_gpu.ceilings == [("580.65",)]
     assert one_gpu.nvml.calls == []
-    one_gpu.lane.open(Config().untimed(), environment(driver="580.65"))
-    assert ahead == [3, 1]  # the solution's, eager's and the control's
 
 
 def test_who_waits_for_the_gpu_gets_it_when_nobody_starts_up_any_more(

@@ -103,10 +103,11 @@ def test_a_worker_that_says_more_is_not_listened_to(bad: tuple[str, ...]) -> Non
         Described((), None, bad)
 
 
-def test_the_interpreter_is_left_alone(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("asked", ["1", "true"])
+def test_the_interpreter_is_left_alone(kernel: Any, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
     from triton.runtime.autotuner import Autotuner
 
     was = Autotuner.prune_configs
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setenv("TRITON_INTERPRET", asked)
     TritonTuning().take_over()
     assert Autotuner.prune_configs is was

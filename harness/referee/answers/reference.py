@@ -132,7 +132,8 @@ class Reference:
         return math.ceil(value)
 
     def construct(self, seed: int, varies: bool = False) -> torch.nn.Module:
-        """Make a Model as a worker makes its own: on the CPU under the seed, then moved.
+        """Make a Model as a worker makes its own: on the CPU under the seed, where the device draws what is large; then
+        moved.
 
         `varies`: initialise constant parameters at random, as the message Construct asks workers to.
         """

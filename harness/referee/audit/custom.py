@@ -12,10 +12,10 @@ from harness.referee.audit.kernels import is_fill, maker_of
 from harness.referee.audit.operators import took_all_of
 from harness.sandbox.outcome import SolutionFailed
 
-_DECOY = 0.01
-"""Own kernels with less than this share of the device's time must be all that replaces a part of the reference."""
 _SOME = 1 / 16
 """Own kernels that took this share of a missing part's time, or of that of all in its place, have done some of it."""
+_SMALL = 0.01
+"""Own kernels with less than this share of the device's time must have done more of such a part (_AS_LONG)."""
 _AS_LONG = 0.25
 """Other kernels of the framework that take at least this share of a missing part's time have done that part."""
 
@@ -83,7 +83,8 @@ def _require_a_part(trace: Trace, reference: Trace, share: float, listed: str) -
     wanted = _by_name(reference, reference.kernels)
     missing, instead = _by_maker(_more_of(wanted, ran)), _by_maker(_more_of(ran, wanted))
     own_ns = sum(kernel.ns for kernel in trace.kernels if kernel.origin == "own") / trace.calls
-    has_some = share >= _DECOY and _have_done_some(own_ns, missing, instead)
+    some = _SOME if share >= _SMALL else _AS_LONG
+    has_some = any(own_ns >= some * min(ns, own_ns + _in_place_of(maker, instead)) for maker, ns in missing.items())
     if not wanted or has_some or _is_left_undone(missing, instead):
         return
     how = "by other kernels" if missing else "itself"
@@ -106,12 +107,6 @@ def _more_of(one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[f
     """Return for each kernel the ns per call of the launches that `one` has beyond `other`."""
     more = {name: launches - other.get(name, (0.0, 0.0))[0] for name, (launches, _) in one.items()}
     return {name: one[name][1] * count / one[name][0] for name, count in more.items() if count > 0}
-
-
-def _have_done_some(own_ns: float, missing: Mapping[str, float], instead: Mapping[str, float]) -> bool:
-    return any(
-        own_ns >= _SOME * min(needed_ns, own_ns + _in_place_of(maker, instead)) for maker, needed_ns in missing.items()
-    )
 
 
 def _is_left_undone(missing: Mapping[str, float], instead: Mapping[str, float]) -> bool:

@@ -24,6 +24,8 @@ from harness.sandbox.wire.structure import unpack
 
 _LARGE = 2**24
 """The CPU takes a sixth of a second to draw so many numbers, while the GPU waits."""
+_FEW = 2**16 + 1
+"""A prime, so that no two rows of a matrix are alike, which a constructor may invert."""
 _SPREAD = 0.5
 """A constant becomes uniform within this distance, so the sign of a norm's weight stays."""
 _DEFAULT_SLOPE = math.sqrt(5)
@@ -57,15 +59,18 @@ def varied_initialisers(seed: int) -> Iterator[None]:
 @contextmanager
 def large_draws_on(device: str | None) -> Iterator[None]:
     """Let `device` draw the numbers of large tensors that are filled at random on the CPU meanwhile. They are others
-    than the CPU's: whoever is to have the same constructs under it as well. None: such tensors stay as they are."""
-    draws: dict[str, Callable[..., Tensor]] = {name: getattr(Tensor, name) for name in ("normal_", "uniform_")}
-    for name, draw in draws.items():
-        setattr(Tensor, name, _drawing_on(device, draw))
+    than the CPU's: whoever is to have the same constructs under it as well. None: a few are drawn, again and again."""
+    before = {name: vars(Tensor).get(name) for name in ("normal_", "uniform_")}
+    for name in before:
+        setattr(Tensor, name, _drawing_on(device, getattr(Tensor, name)))
     try:
         yield
     finally:
-        for name in draws:
-            delattr(Tensor, name)  # it is inherited again
+        for name, own in before.items():
+            if own is not None:
+                setattr(Tensor, name, own)
+            elif name in vars(Tensor):
+                delattr(Tensor, name)  # it is inherited again
 
 
 def _drawing_on(device: str | None, draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -73,7 +78,8 @@ def _drawing_on(device: str | None, draw: Callable[..., Tensor]) -> Callable[...
         if not tensor.is_cpu or tensor.numel() < _LARGE or options.get("generator") is not None:
             return draw(tensor, *bounds, **options)
         if device is None:
-            return tensor
+            few = draw(torch.empty(_FEW, dtype=tensor.dtype), *bounds, **options)
+            return tensor.copy_(few.repeat(-(-tensor.numel() // _FEW))[: tensor.numel()].view(tensor.shape))
         return tensor.copy_(draw(torch.empty_like(tensor, device=device), *bounds, **options))
 
     return drawn

@@ -110,6 +110,14 @@ def test_a_small_part_beside_a_large_one_lets_no_decoy_pass() -> None:
         require_custom(trace(("own", "own", 1, 300), *others), reference)
 
 
+def test_a_small_kernel_in_place_of_a_small_one_is_custom_beside_a_copy() -> None:
+    reference = trace((CONV, "framework", 1, 1_000_000), ("at::native::relu", "framework", 1, 5_000))
+    others = ((CONV, "framework", 1, 1_000_000), ("at::native::copy", "move", 1, 2_000))
+    assert require_custom(trace(("own", "own", 1, 5_000), *others), reference) == ()
+    with pytest.raises(SolutionFailed, match="all that the reference"):
+        require_custom(trace(("own", "own", 1, 500), *others), reference)
+
+
 def test_a_good_kernel_beside_torch_compile_is_custom() -> None:
     reference = trace(*((f"at::native::{number}", "framework", 1, 100) for number in range(10)))
     found = trace(("own", "own", 1, 30), ("triton_poi_fused_add", "framework", 1, 300))

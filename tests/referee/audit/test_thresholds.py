@@ -129,6 +129,12 @@ def test_a_long_call_beside_one_that_takes_as_long_as_its_kernels_was_held_up() 
     require_even_work([[MS, MS, MS]], [[MS, 10 * MS, MS]] * 5, EVEN)
 
 
+@pytest.mark.parametrize("calls", [3, 30, 200])
+def test_traced_calls_may_be_a_little_slower_than_those_of_a_turn_that_was_held_up(calls: int) -> None:
+    turn = [10 * MS, *[MS] * (calls - 1)]
+    require_even_work([[1_050 * US] * calls], [turn] * 8, EVEN)
+
+
 @pytest.mark.parametrize(
     ("busy_ns", "claimed_ns"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -74,13 +75,15 @@ def test_large_parameters_are_drawn_by_the_device_and_small_ones_as_usual(monkey
     assert torch.equal(drawn.bias, usual.bias)
 
 
-def test_nothing_large_is_drawn_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_device_a_few_numbers_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(construction, "_LARGE", 512)
+    monkeypatch.setattr(construction, "_FEW", 97)
     with large_draws_on(None):
-        untouched = torch.full((8, 64), 3.0).uniform_()
-        small = torch.full((8, 8), 3.0).uniform_()
-    assert bool((untouched == 3).all())
-    assert bool((small < 1).all())
+        large = torch.empty(64, 8).t().uniform_(2, 3)
+        small = torch.empty(8, 8).uniform_(2, 3)
+    assert (len(large.unique()), len(small.unique())) == (97, 64)
+    assert bool(((large >= 2) & (large <= 3)).all())
+    assert int(torch.linalg.matrix_rank(large)) == 8
 
 
 def test_who_brings_a_generator_draws_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +99,16 @@ def test_afterwards_draws_are_torchs_own() -> None:
         raise KeyError
     assert (torch.Tensor.normal_, torch.Tensor.uniform_) == before
     assert not {"normal_", "uniform_"} & vars(torch.Tensor).keys()
+
+
+def test_whoever_has_replaced_a_draw_before_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mine(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        return tensor.fill_(7)
+
+    monkeypatch.setattr(torch.Tensor, "normal_", mine, raising=False)
+    with large_draws_on("cpu"):
+        assert float(torch.empty(2).normal_()[0]) == 7
+    assert torch.Tensor.normal_ is mine
 
 
 def record_draws(monkeypatch: pytest.MonkeyPatch) -> list[torch.Size]:
