@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from harness.workspace.workspace import Workspace
 
 
+SomeProblems = Annotated[
+    list[str] | None,
+    typer.Argument(help="Names or patterns. Default: all.", metavar="[PROBLEM]…", autocompletion=completion.problems),
+]
+
+
 def list_workspace(
-    problem: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Names or patterns. Default: all.", metavar="[PROBLEM]…", autocompletion=completion.problems
-        ),
-    ] = None,
+    problem: SomeProblems = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="Only solutions whose last verdict is not the expected one.")
     ] = False,
@@ -50,22 +51,25 @@ def list_workspace(
         _print(listing, "nothing failed last" if failed else "no problems yet: 'harness new problem' makes one")
 
 
-def check(json: JsonFlag = False) -> None:
+def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     """Read every problem, solution and config, and gate.yaml: list what is wrong. Exit code 2 where something is.
+
+    Of problems that are named, only they and their solutions are read.
 
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """
     from harness.gate import load_policy
     from harness.reports import one_line
-    from harness.workspace.selection import faults_of
+    from harness.workspace.selection import faults_of, select_problems
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    found = faults_of(workspace)
-    try:
-        load_policy(None, workspace.root)
-    except InvalidFile as error:
-        found.append(error)
+    found = faults_of(workspace, select_problems(workspace, problem) if problem else None)
+    if not problem:
+        try:
+            load_policy(None, workspace.root)
+        except InvalidFile as error:
+            found.append(error)
     faults = [words.replace(f"{workspace.root}/", "") for fault in found for words in fault.faults]
     if json:
         print_json({"faults": faults})

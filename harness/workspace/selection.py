@@ -88,15 +88,17 @@ def tasks_of(
     return tasks, broken
 
 
-def faults_of(workspace: Workspace) -> list[InvalidFile]:
-    """Load every problem, solution and config: what is wrong with each. A solution without a problem is wrong, too."""
-    loads: list[Callable[[], object]] = [
-        partial(workspace.config, str(path)) for path in sorted((workspace.root / "configs").glob("*.yaml"))
-    ]
-    for problem in workspace.problem_names():
+def faults_of(workspace: Workspace, problems: Sequence[str] | None = None) -> list[InvalidFile]:
+    """Load these problems and their solutions: what is wrong with each. By default all of them, and every config; a
+    solution without a problem is wrong, too."""
+    loads: list[Callable[[], object]] = []
+    found = []
+    if problems is None:
+        loads += [partial(workspace.config, str(path)) for path in sorted((workspace.root / "configs").glob("*.yaml"))]
+        found += [InvalidFile(words) for words in _orphans(workspace)]
+    for problem in workspace.problem_names() if problems is None else problems:
         loads.append(partial(workspace.problem, problem))
         loads += [partial(workspace.solution, problem, name) for name in workspace.solution_names(problem)]
-    found = [InvalidFile(words) for words in _orphans(workspace)]
     for load in loads:
         try:
             load()

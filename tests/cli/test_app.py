@@ -141,6 +141,12 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     assert "'tolerance'" in lines[3]
     assert "'relu'" in lines[6]
     assert len(json.loads(harness("check", "--json").out)["faults"]) == 7
+    outcome = harness("check", "rel*")
+    assert (outcome.code, [line.partition(": ")[0] for line in outcome.out.splitlines()]) == (
+        2,
+        ["problems/relu/problem.py:1"],
+    )
+    assert "'relu'" in harness("check", "rleu").err
 
 
 @pytest.mark.parametrize("command", [["run", "maxpool2d"], ["compare"]])
