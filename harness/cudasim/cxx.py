@@ -1,5 +1,5 @@
-"""The stand-in for c++: the real compiler, with torch's header slim and precompiled where that changes nothing, and
-without pybind11 where functions are only declared."""
+"""The stand-in for c++: the real compiler, with torch's headers slim where that changes nothing, and precompiled where
+functions are only declared."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def main(arguments: list[str], toolkit: Path) -> int:
 def _compile(arguments: list[str], toolkit: Path) -> subprocess.CompletedProcess[str]:
     settings = json.loads((toolkit / "toolkit.json").read_text())
     compiler = settings["compiler"]
-    bound = without_pybind(arguments, toolkit, settings["machine_flags"])
     # Whatever goes wrong here: the next one decides, and its words are the ones that are shown.
-    if bound is not None:
-        result = _run([*compiler, *bound])
+    fastest = precompiled(arguments, toolkit, settings["machine_flags"])
+    if fastest is not None:
+        result = _run([*compiler, *fastest])
         if result.returncode == 0:
             return result
     faster = slimmed(arguments, toolkit)
     if faster is not None:
         result = _run([*compiler, *faster])
-        if result.returncode == 0 or not was_too_slim(result.stderr):
+        if result.returncode == 0 or not was_too_slim(result.stderr, _source(arguments)):
             return result
     return _run([*compiler, *_shims(arguments, toolkit), *arguments])
 
@@ -65,13 +65,13 @@ def _unsupported(arguments: list[str]) -> Unsupported | None:
     return None
 
 
-def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]) -> list[str] | None:
+def precompiled(arguments: list[str], toolkit: Path, machine_flags: list[str]) -> list[str] | None:
     """Return `arguments` for a file of declarations, rewritten beside the output; None for any other.
 
-    It shares the precompiled header of the .cu files, and so their flags.
+    It shares the precompiled header of the .cu files, and so their flags, but for -O2: bindings run once per call.
     """
     source = _source(arguments)
-    if "-o" not in arguments[:-1] or not source.startswith(_FIRST_LINE) or not can_be_slim(source, is_device=False):
+    if "-o" not in arguments[:-1] or not source.startswith(_FIRST_LINE) or not can_be_slim(source):
         return None
     text = _bound_slimly(source)
     if text is None:
@@ -82,17 +82,16 @@ def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]
     rest[rest.index("-c") + 1] = str(rewritten)
     headers = toolkit / "headers"
     prelude = ["-include", str(headers / "sim" / "prelude_slim.h"), f"-I{headers / 'slim'}", f"-I{headers}"]
-    return [*DEVICE_FLAGS, *machine_flags, *prelude, *without_tuning(rest)]
+    return [*DEVICE_FLAGS, "-O1", *machine_flags, *prelude, *without_tuning(rest)]
 
 
 def slimmed(arguments: list[str], toolkit: Path) -> list[str] | None:
-    """Return `arguments` for a file that torch generated and that needs no more than bindings; None for any other."""
+    """Return `arguments` for a file that torch generated and that needs no more than tensors and functions that Python
+    calls; None for any other."""
     source = _source(arguments)
-    if not source.startswith(_FIRST_LINE) or not can_be_slim(source, is_device=False):
+    if not source.startswith(_FIRST_LINE) or not can_be_slim(source):
         return None
-    headers = toolkit / "headers"
-    prelude = ["-include", str(headers / "sim" / "prelude_host.h"), f"-I{headers / 'slim'}"]
-    return [*HOST_FLAGS, *prelude, *_shims(arguments, toolkit), *without_tuning(arguments)]
+    return [*HOST_FLAGS, f"-I{toolkit / 'headers/slim'}", *_shims(arguments, toolkit), *without_tuning(arguments)]
 
 
 def _shims(arguments: list[str], toolkit: Path) -> list[str]:
@@ -109,8 +108,7 @@ def _source(arguments: list[str]) -> str:
         return ""
 
 
-# ---- main.cpp as torch generates it for declared functions, bound without pybind11: its headers make any file that
-# includes them take six seconds of a core, precompiled or not, since the templates are instantiated anew in each.
+# ---- main.cpp as torch generates it for declared functions.
 
 
 _GENERATED = re.compile(

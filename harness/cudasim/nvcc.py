@@ -139,9 +139,12 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
         translated.write_text(text + registrations(translation.texts))
     except OSError as error:
         raise NvccUsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
-    is_slim = all(can_be_slim(text, is_device=True) for text in translation.texts.values())
+    written = "\n".join(translation.texts.values())
+    if "PYBIND11_MODULE" in written:
+        invocation.host.append("-DHARNESS_SIM_BINDS")
+    is_slim = can_be_slim(written)
     result = _run_compiler(invocation, toolkit, translated, output, is_slim)
-    if result.returncode and is_slim and was_too_slim(result.stderr):
+    if result.returncode and is_slim and was_too_slim(result.stderr, written):
         result = _run_compiler(invocation, toolkit, translated, output, is_slim=False)
     sys.stderr.write(result.stderr)
     if "-MF" in invocation.dependencies and result.returncode == 0:

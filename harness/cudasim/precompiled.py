@@ -39,7 +39,7 @@ CHECKED_FLAGS = (
     *("-U_FORTIFY_SOURCE", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"),
 )
 
-# Bindings run once per call: the time to compile them is all that counts.
+# The time to compile is all that counts.
 HOST_FLAGS = ("-O0", "-fPIC")
 
 _TUNING = re.compile(r"-O\w*|-g\w*|-march=.*|-mtune=.*|-mavx\w*|-mfma|-ffast-math|-funroll-loops|-flto\S*|-W\S*|-w")
@@ -55,20 +55,29 @@ def without_tuning(flags: list[str]) -> list[str]:
 # ---- Slim headers leave most of torch out, and are read in a tenth of the time.
 
 
-_NAMES_MORE = re.compile(
-    r"torch::(nn|optim|autograd|jit|data|serialize|python|save|load)\b"
-    r"|torch/(nn|optim|autograd|jit|data|script|serialize|python|library)\b"
-    r"|torch/csrc/|TORCH_LIBRARY"
+# What they lack, or what means something else there: at::empty() refuses requires_grad.
+_NEEDS_FULL = re.compile(
+    r"torch::(nn|optim|autograd|jit|data|serialize|python|save|load|indexing|tensor|cuda)\b"
+    r"|torch/(nn|optim|autograd|jit|data|script|serialize|python|library|csrc)\b"
+    r"|\bpy::(?!arg\b)|(?<!/)pybind11(?!/(pybind11|stl)\.h|::arg\b|\s*;)|PYBIND11_(?!MODULE\b)|\bPy[A-Z]\w+\b"
+    r"|\bTORCH_LIBRARY|requires_grad|__has_include|globalContext"
 )
-_NAMES_PYTHON = re.compile(r"PYBIND11_MODULE|\bpy::|pybind11|\bPy\w+\b")
-_MISSES_SOMETHING = re.compile(r"not a member of ‘(torch|py|pybind11)\b|‘(torch|py|pybind11)(::\w+)*’ has not been")
+_USES_NAMESPACE = re.compile(r"\busing\s+namespace\s+(at|c10|torch)\b")
+_UNDECLARED = re.compile(r"was not declared in this scope|does not name a type")
+_OF_TORCH = r"(?:(?:at|c10)(?!(?:::\w+)*::cuda)|caffe2|torch|py|pybind11)\b"
+_MISSES_SOMETHING = re.compile(
+    rf"not a member of ‘{_OF_TORCH}|‘{_OF_TORCH}(?:::\w+)*’ (?:has not been|was not|does not name)"
+    rf"|incomplete type|no match for ‘operator<<’|call to ‘at::Tensor::index"
+)
 
 
-def can_be_slim(source: str, *, is_device: bool) -> bool:
-    """Tell whether `source` names nothing that only the full headers declare. Bindings are slim in main.cpp alone."""
-    return not _NAMES_MORE.search(source) and not (is_device and _NAMES_PYTHON.search(source))
+def can_be_slim(source: str) -> bool:
+    """Tell whether `source` names nothing that only the full headers declare."""
+    return not _NEEDS_FULL.search(source)
 
 
-def was_too_slim(errors: str) -> bool:
-    """Tell whether a compiler's messages may come from the slim headers alone."""
+def was_too_slim(errors: str, source: str) -> bool:
+    """Tell whether a compiler's messages on `source` may come from the slim headers alone."""
+    if _USES_NAMESPACE.search(source) and _UNDECLARED.search(errors):
+        return True
     return _MISSES_SOMETHING.search(errors) is not None

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from harness.cudasim.compiler import Compiler, Torch, find_compiler, find_torch
 from harness.cudasim.toolkit_build import (
-    BINDING,
     RUNTIME_FILE,
+    SLIM_HEADERS,
     SOURCES_VARIABLE,
     STAND_INS,
     build_toolkit,
@@ -179,7 +179,6 @@ def _key(torch: Torch, compiler: Compiler) -> str:
 
 
 def _sources() -> Iterator[Path]:
-    for folder in ("runtime", "include"):
-        yield from (path for path in (_PACKAGE / folder).rglob("*") if path.is_file())
-    yield from BINDING.iterdir()
+    for folder in (_PACKAGE / "runtime", _PACKAGE / "include", SLIM_HEADERS):
+        yield from (path for path in folder.rglob("*") if path.is_file())
     yield from (_PACKAGE / name for name in ("precompiled.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))

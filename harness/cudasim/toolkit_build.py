@@ -1,4 +1,4 @@
-"""Compiling a toolkit: two libraries, two precompiled headers, launchers for the stand-in compilers, and stand-ins for
+"""Compiling a toolkit: two libraries, a precompiled header, launchers for the stand-in compilers, and stand-ins for
 the CUDA libraries that a CUDA build of torch is linked to."""
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.cudasim.compiler import Compiler, SimUnavailable, Torch
-from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS
+from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, TORCH_DEFINITIONS
 from harness.cudasim.stand_ins import StandIn, stand_ins
 
 _PACKAGE = Path(__file__).parent
-BINDING = _PACKAGE.parent / "worker/headers/harness"
-"""PYBIND11_MODULE without pybind11, as builds for a GPU have it."""
+SLIM_HEADERS = _PACKAGE.parent / "worker/headers"
+"""Torch's headers with most left out, and PYBIND11_MODULE without pybind11, as builds for a GPU have them."""
 RUNTIME_FILE = "sim_runtime.so"
 STAND_INS = "stand-ins"
 SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
@@ -72,8 +72,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
     _write_launcher(root, "c++", "cxx")
     # The longest first.
     commands = [
-        _precompile_command(root, objects, torch, compiler, is_device=False),
-        _precompile_command(root, objects, torch, compiler, is_device=True),
+        _precompile_command(root, objects, torch, compiler),
         *[_compile_command(root, objects, torch, compiler, source) for source in _runtime_sources()],
     ]
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
@@ -109,8 +108,8 @@ def _device_header_flags(root: Path, torch: Torch) -> list[str]:
 
 
 def _copy_headers(headers: Path) -> None:
-    shutil.copytree(_PACKAGE / "include", headers)
-    shutil.copytree(BINDING, headers / "harness")
+    shutil.copytree(SLIM_HEADERS, headers / "slim")
+    shutil.copytree(_PACKAGE / "include", headers, dirs_exist_ok=True)
     for target, names in _FORWARDED.items():
         for name in names.split():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
@@ -126,14 +125,10 @@ def _write_launcher(root: Path, name: str, module: str, option: str = "") -> Non
     launcher.chmod(0o755)
 
 
-def _precompile_command(root: Path, objects: Path, torch: Torch, compiler: Compiler, is_device: bool) -> list[str]:
-    prelude = "prelude_slim.h" if is_device else "prelude_host.h"
-    header = root / "headers/sim" / prelude
-    if is_device:
-        flags = [*DEVICE_FLAGS, *compiler.machine_flags, *_device_header_flags(root, torch)]
-    else:
-        flags = [*HOST_FLAGS, f"-I{root / 'headers/slim'}", torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
-    return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", str(objects / f"{prelude}.gch")]
+def _precompile_command(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> list[str]:
+    header = root / "headers/sim/prelude_slim.h"
+    flags = [*DEVICE_FLAGS, *compiler.machine_flags, *_device_header_flags(root, torch)]
+    return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", str(objects / f"{header.name}.gch")]
 
 
 def _runtime_sources() -> list[Path]:

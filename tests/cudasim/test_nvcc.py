@@ -10,6 +10,7 @@ import pytest
 
 from harness.cudasim import cxx, nvcc
 from harness.cudasim.nvcc import CALL_SUFFIX, note_call
+from harness.cudasim.precompiled import was_too_slim
 from harness.sandbox.wire.layout import NVCC_CALL
 
 
@@ -89,10 +90,10 @@ def main_cpp(tmp_path: Path) -> Path:
     return path
 
 
-def test_generated_main_gets_the_precompiled_header(main_cpp: Path) -> None:
+def test_generated_main_gets_slim_headers(main_cpp: Path) -> None:
     command = cxx.slimmed(["-O3", "-march=native", "-DX=1", "-c", str(main_cpp), "-o", "m.o"], Path("/tk"))
     assert command == [
-        "-O0", "-fPIC", "-include", "/tk/headers/sim/prelude_host.h", "-I/tk/headers/slim",
+        "-O0", "-fPIC", "-I/tk/headers/slim",
         "-DX=1", "-c", str(main_cpp), "-o", "m.o",
     ]  # fmt: skip
 
@@ -121,12 +122,12 @@ m.def("halves", torch::wrap_pybind_function(halves), "x by two");
 }"""
 
 
-def test_declared_functions_are_bound_without_pybind(tmp_path: Path) -> None:
+def test_declared_functions_get_the_precompiled_header(tmp_path: Path) -> None:
     (tmp_path / "main.cpp").write_text(DECLARED)
     arguments = ["-O3", "-c", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "main.o")]
-    command = cxx.without_pybind(arguments, Path("/tk"), ["-march=x86-64-v3"]) or []
+    command = cxx.precompiled(arguments, Path("/tk"), ["-march=x86-64-v3"]) or []
     assert command[-4:] == ["-c", str(tmp_path / "main.bound.cpp"), "-o", str(tmp_path / "main.o")]
-    assert {"-O2", "-march=x86-64-v3", "/tk/headers/sim/prelude_slim.h"} <= set(command)
+    assert {"-O1", "-march=x86-64-v3", "/tk/headers/sim/prelude_slim.h"} <= set(command)
     rewritten = (tmp_path / "main.bound.cpp").read_text()
     assert "torch::Tensor halves(torch::Tensor x, double by);" in rewritten
     assert rewritten.index("<harness/binding.h>") < rewritten.index("PYBIND11_MODULE")
@@ -144,10 +145,10 @@ def test_declared_functions_are_bound_without_pybind(tmp_path: Path) -> None:
         ("}", 'm.attr("more") = 1;\n}'),
     ],
 )
-def test_what_may_mean_something_else_there_keeps_pybind(tmp_path: Path, old: str, new: str) -> None:
+def test_what_may_mean_something_else_there_is_not(tmp_path: Path, old: str, new: str) -> None:
     (tmp_path / "main.cpp").write_text(DECLARED.replace(old, new))
     arguments = ["-c", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "main.o")]
-    assert cxx.without_pybind(arguments, Path("/tk"), []) is None
+    assert cxx.precompiled(arguments, Path("/tk"), []) is None
 
 
 @pytest.mark.parametrize(
@@ -159,3 +160,29 @@ def test_what_may_mean_something_else_there_keeps_pybind(tmp_path: Path, old: st
 )
 def test_dependency_options_reach_the_compiler_in_either_spelling(spelled_out: list[str], short: list[str]) -> None:
     assert nvcc.parse([*spelled_out, "-c", "a.cu"]).dependencies == short
+
+
+@pytest.mark.parametrize(
+    ("errors", "source", "is_too_slim"),
+    [
+        ("error: ‘TensorArg’ is not a member of ‘at’; did you mean ‘TensorRef’?", "", True),
+        ("error: ‘NoGradGuard’ is not a member of ‘torch’", "", True),
+        ("error: ‘torch::profiler’ has not been declared", "", True),
+        ("error: variable ‘c10::IValue v’ has initializer but incomplete type", "", True),
+        ("error: no match for ‘operator<<’ (operand types are ‘std::ostream’ and ‘at::Tensor’)", "", True),
+        ("error: no matching function for call to ‘at::Tensor::index(<brace-enclosed initializer list>)’", "", True),
+        ("error: ‘TensorArg’ was not declared in this scope", "using namespace at;", True),
+        ("error: ‘TensorArg’ was not declared in this scope", "", False),
+        ("error: ‘getCurrentCUDABlasHandle’ is not a member of ‘at::cuda’", "", False),
+        (
+            "error: ‘class at::Tensor’ has no member named ‘dataptr’; did you mean ‘data_ptr’?",
+            "using namespace at;",
+            False,
+        ),
+        ("error: cannot convert ‘at::Tensor’ to ‘float*’ in initialization", "", False),
+    ],
+)
+def test_the_full_headers_are_tried_where_slim_ones_may_lack_something(
+    errors: str, source: str, is_too_slim: bool
+) -> None:
+    assert was_too_slim(errors, source) is is_too_slim

@@ -1,8 +1,6 @@
-// Most solutions need torch's tensors and the casters for them, not its modules and optimizers, which take as
-// long again to read. The stand-in compilers leave this folder out for a source that names those.
+// Slim: no pybind11, no modules, no optimizers. Of .cu files those that bind have a macro that says so.
 #pragma once
 #include <torch/types.h>
-#if !defined(HARNESS_SIM_DEVICE)
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/utils/pybind.h>
+#if !defined(HARNESS_SIM_DEVICE) || defined(HARNESS_SIM_BINDS)
+#include <harness/binding.h>
 #endif
