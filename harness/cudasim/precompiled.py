@@ -62,7 +62,7 @@ _NEEDS_FULL = re.compile(
     r"|\bpy::(?!arg\b)|(?<!/)pybind11(?!/(pybind11|stl)\.h|::arg\b|\s*;)|PYBIND11_(?!MODULE\b)|\bPy[A-Z]\w+\b"
     r"|\bTORCH_LIBRARY|requires_grad|__has_include|globalContext"
 )
-_USES_NAMESPACE = re.compile(r"\busing\s+namespace\s+(at|c10|torch)\b")
+_USES_NAMESPACE = re.compile(r"\busing\s+namespace\s+(at|c10|torch)\s*;")
 _UNDECLARED = re.compile(r"was not declared in this scope|does not name a type")
 _OF_TORCH = r"(?:(?:at|c10)(?!(?:::\w+)*::cuda)|caffe2|torch|py|pybind11)\b"
 _MISSES_SOMETHING = re.compile(

@@ -16,8 +16,8 @@ from harness.room import require_room
 Choice = Literal["auto", "cuda", "sim"]
 _ROOM_BYTES = 64 * 2**20
 """The room for some extensions."""
-_TOOLKIT_BYTES = 2**30
-"""The room for the simulator's toolkit, nearly all of it two precompiled headers (960 MB with torch 2.13)."""
+_TOOLKIT_BYTES = 2**29
+"""The room for the simulator's toolkit, nearly all of it two precompiled headers (520 MB with torch 2.13)."""
 _LETTERS = 200
 """The most characters that are shown of an error that has no short form."""
 
