@@ -20,6 +20,7 @@ from harness.cudasim.unsupported import (
 )
 
 _FIRST_LINE = "#include <torch/extension.h>\n"
+_INCLUDES_OWN = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
 
 
 def main(arguments: list[str], toolkit: Path) -> int:
@@ -71,7 +72,7 @@ def precompiled(arguments: list[str], toolkit: Path, machine_flags: list[str]) -
     It shares the precompiled header of the .cu files, and so their flags, but for -O2: bindings run once per call.
     """
     source = _source(arguments)
-    if "-o" not in arguments[:-1] or not source.startswith(_FIRST_LINE) or not can_be_slim(source):
+    if "-o" not in arguments[:-1] or not _is_slim(source):
         return None
     text = _bound_slimly(source)
     if text is None:
@@ -89,7 +90,7 @@ def slimmed(arguments: list[str], toolkit: Path) -> list[str] | None:
     """Return `arguments` for a file that torch generated and that needs no more than tensors and functions that Python
     calls; None for any other."""
     source = _source(arguments)
-    if not source.startswith(_FIRST_LINE) or not can_be_slim(source):
+    if not _is_slim(source):
         return None
     return [*HOST_FLAGS, f"-I{toolkit / 'headers/slim'}", *_shims(arguments, toolkit), *without_tuning(arguments)]
 
@@ -106,6 +107,11 @@ def _source(arguments: list[str]) -> str:
         return Path(arguments[arguments.index("-c") + 1]).read_text(errors="replace")
     except OSError:
         return ""
+
+
+def _is_slim(source: str) -> bool:
+    """Tell whether a text of torch's or alike needs no full headers; what it includes of its own isn't read."""
+    return source.startswith(_FIRST_LINE) and not _INCLUDES_OWN.search(source) and can_be_slim(source)
 
 
 # ---- main.cpp as torch generates it for declared functions.

@@ -88,7 +88,7 @@ class Toolkit:
 
 def ensure_toolkit(cache: Path, progress: Callable[[str], None], is_checked: bool = False) -> Toolkit:
     """Return this machine's toolkit in `cache`. The first use builds it, in about half a minute; the first checked one
-    takes as long again.
+    takes half as long again.
 
     Raises SimUnavailable where the platform, torch or the compiler is not one that the simulator knows.
     """

@@ -86,7 +86,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
 
 def precompile_checked(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
     """Add the precompiled header of the checked build. Raises SimUnavailable as build_toolkit() does."""
-    progress("precompiling torch's headers for --sanitize (once, about half a minute)")
+    progress("precompiling torch's headers for --sanitize (once, a quarter of a minute)")
     part = root / f"checked-{os.getpid()}.gch"
     flags = [*CHECKED_FLAGS, *compiler.machine_flags, *_device_header_flags(root, torch)]
     header = checked_header(root)
@@ -109,7 +109,7 @@ def _device_header_flags(root: Path, torch: Torch) -> list[str]:
 
 def _copy_headers(headers: Path) -> None:
     shutil.copytree(SLIM_HEADERS, headers / "slim")
-    shutil.copytree(_PACKAGE / "include", headers, dirs_exist_ok=True)
+    shutil.copytree(_PACKAGE / "include", headers, dirs_exist_ok=True)  # with a torch/extension.h of ours
     for target, names in _FORWARDED.items():
         for name in names.split():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)

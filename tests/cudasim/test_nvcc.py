@@ -10,7 +10,7 @@ import pytest
 
 from harness.cudasim import cxx, nvcc
 from harness.cudasim.nvcc import CALL_SUFFIX, note_call
-from harness.cudasim.precompiled import was_too_slim
+from harness.cudasim.precompiled import can_be_slim, was_too_slim
 from harness.sandbox.wire.layout import NVCC_CALL
 
 
@@ -163,26 +163,61 @@ def test_dependency_options_reach_the_compiler_in_either_spelling(spelled_out: l
 
 
 @pytest.mark.parametrize(
-    ("errors", "source", "is_too_slim"),
+    ("message", "source", "is_too_slim"),
     [
-        ("error: ‘TensorArg’ is not a member of ‘at’; did you mean ‘TensorRef’?", "", True),
-        ("error: ‘NoGradGuard’ is not a member of ‘torch’", "", True),
-        ("error: ‘torch::profiler’ has not been declared", "", True),
-        ("error: variable ‘c10::IValue v’ has initializer but incomplete type", "", True),
-        ("error: no match for ‘operator<<’ (operand types are ‘std::ostream’ and ‘at::Tensor’)", "", True),
-        ("error: no matching function for call to ‘at::Tensor::index(<brace-enclosed initializer list>)’", "", True),
-        ("error: ‘TensorArg’ was not declared in this scope", "using namespace at;", True),
-        ("error: ‘TensorArg’ was not declared in this scope", "", False),
-        ("error: ‘getCurrentCUDABlasHandle’ is not a member of ‘at::cuda’", "", False),
-        (
-            "error: ‘class at::Tensor’ has no member named ‘dataptr’; did you mean ‘data_ptr’?",
-            "using namespace at;",
-            False,
-        ),
-        ("error: cannot convert ‘at::Tensor’ to ‘float*’ in initialization", "", False),
+        ("‘TensorArg’ is not a member of ‘at’; did you mean ‘TensorRef’?", "", True),
+        ("‘TensorArg’ has not been declared in ‘at’", "using at::TensorArg;", True),
+        ("‘map’ is not a member of ‘std’", "", True),
+        ("‘torch::profiler’ has not been declared", "", True),
+        ("variable ‘c10::IValue v’ has initializer but incomplete type", "", True),
+        ("no match for ‘operator<<’ (operand types are ‘std::ostream’ and ‘at::Tensor’)", "", True),
+        ("no matching function for call to ‘at::Tensor::index(<brace-enclosed initializer list>)’", "", True),
+        ("‘class harness::Module’ has no member named ‘attr’", "", True),
+        ("‘name’ is not a member of ‘harness::Caster<std::tuple<int, int>, void>’", "", True),
+        ("‘CHECK_EQ’ was not declared in this scope", "", True),
+        ("a message of a compiler to come", "", True),
+        ("‘TensorArg’ was not declared in this scope", "using namespace at;", True),
+        ("‘infer_size’ was not declared in this scope", "namespace at { namespace native {", True),
+        ("‘nowhere’ was not declared in this scope", "using namespace at::cuda;", False),
+        ("‘nowhere’ was not declared in this scope", "", False),
+        ("‘getCurrentCUDABlasHandle’ is not a member of ‘at::cuda’", "", False),
+        ("‘class at::Tensor’ has no member named ‘dataptr’", "using namespace at;", False),
+        ("cannot convert ‘at::Tensor’ to ‘float*’ in initialization", "", False),
+        ("expected ‘;’ before ‘}’ token", "", False),
     ],
 )
 def test_the_full_headers_are_tried_where_slim_ones_may_lack_something(
-    errors: str, source: str, is_too_slim: bool
+    message: str, source: str, is_too_slim: bool
 ) -> None:
-    assert was_too_slim(errors, source) is is_too_slim
+    assert was_too_slim(f"a.cu:3:5: error: {message}\n", source) is is_too_slim
+
+
+def test_a_mistake_in_a_header_of_torch_s_may_be_for_want_of_another() -> None:
+    message = "9:3: error: ‘check_dim_size’ was not declared in this scope\n"
+    pool = f"/site-packages/torch/include/ATen/native/Pool.h:{message}"
+    assert not was_too_slim(f"/work/a.cu:{message}", "")
+    assert was_too_slim(pool, "")
+    assert was_too_slim(f"a.cu:1:1: error: expected ‘;’ before ‘}}’ token\n{pool}", "")
+    assert was_too_slim("ld: no message at all", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_slim"),
+    [
+        ('m.def("f", &f, py::arg("x"));\nm.def("g", &g);', True),
+        ('m.def("f", &f);\nm.def("f", [](torch::Tensor x, int64_t k) { return x; });', False),
+        ('m.def("f", &f, py::arg("x") = 1.5);', False),
+        ("namespace t = torch;\nauto x = t::tensor({1, 2, 3});", False),
+        ("auto x = torch::tensor({1, 2, 3});", False),
+        ("auto x = torch::empty({1, 2, 3});", True),
+    ],
+)
+def test_what_means_something_else_under_slim_headers_gets_the_full_ones(text: str, is_slim: bool) -> None:
+    assert can_be_slim(text) is is_slim
+
+
+def test_what_a_file_includes_of_its_own_may_need_more(main_cpp: Path) -> None:
+    main_cpp.write_text(f'{DECLARED}\n#include "own.h"\n')
+    arguments = ["-c", str(main_cpp), "-o", "m.o"]
+    assert cxx.slimmed(arguments, Path("/tk")) is None
+    assert cxx.precompiled(arguments, Path("/tk"), []) is None

@@ -1,4 +1,4 @@
-// Slim: tensors, their operators, dispatch over dtypes, and of the functions those that the source names.
+// Slim: tensors, their operators, dispatch over dtypes, and functions: on a GPU those that the source names.
 #pragma once
 #include <ATen/Context.h>
 #include <ATen/DeviceGuard.h>
