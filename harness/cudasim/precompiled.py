@@ -67,12 +67,13 @@ _NEEDS_FULL = re.compile(
 _BOUND = re.compile(r"\.def\s*\(\s*\"(\w+)")
 _IN_NAMESPACE = re.compile(r"\bnamespace\s+(at|c10|torch|pybind11|py)\b(?!::cuda)")
 _ERROR = re.compile(r"^(.*?)(?::[\d:]+)? (?:fatal )?error: (.*)$", re.MULTILINE)
-_IN_HEADERS = re.compile(r"/torch/include/|/headers/")
+_IN_HEADERS = re.compile(r"/torch/include/|/headers/slim/")
 _UNDECLARED = re.compile(r"^‘([^’]+)’ (?:was not declared in this scope|does not name a type|has not been declared$)")
 _OF_TORCH = re.compile(r"::|^[A-Z][A-Z0-9_]+$")
 _NO_HEADER_HELPS = re.compile(
     r"^(?:expected|stray ‘|missing terminating|redefinition of|conflicting declaration|redeclaration|cannot convert"
-    r"|invalid conversion|invalid operands|too (?:few|many) arguments|lvalue required|could not convert)"
+    r"|invalid conversion|invalid operands|too (?:few|many) arguments|lvalue required|could not convert|conversion from"
+    r"|static assertion failed)"
     r"|has no member named|is not a member of ‘(?:at|c10)::(?:\w+::)*cuda"
 )
 
