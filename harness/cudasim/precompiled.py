@@ -66,7 +66,7 @@ _NEEDS_FULL = re.compile(
 )
 _BOUND = re.compile(r"\.def\s*\(\s*\"(\w+)")
 _IN_NAMESPACE = re.compile(r"\bnamespace\s+(at|c10|torch|pybind11|py)\b(?!::cuda)")
-_ERROR = re.compile(r"^(.*?)(?::[\d:]+)? (?:fatal )?error: (.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^(\S.*?):\d+(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
 _IN_HEADERS = re.compile(r"/torch/include/|/headers/slim/")
 _UNDECLARED = re.compile(r"^‘([^’]+)’ (?:was not declared in this scope|does not name a type|has not been declared$)")
 _OF_TORCH = re.compile(r"::|^[A-Z][A-Z0-9_]+$")

@@ -201,6 +201,7 @@ def test_a_mistake_in_a_header_of_torch_s_may_be_for_want_of_another() -> None:
     assert was_too_slim(pool, "")
     assert was_too_slim(f"a.cu:1:1: error: expected ‘;’ before ‘}}’ token\n{pool}", "")
     assert was_too_slim("ld: no message at all", "")
+    assert not was_too_slim('a.cu:1:1: error: expected ‘;’\n    1 | print("an error: no message")\n', "")
 
 
 @pytest.mark.parametrize(
