@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.cudasim.precompiled import DEVICE_FLAGS, HOST_FLAGS, can_be_slim, was_too_slim, without_tuning
+from harness.cudasim.diagnose import was_too_slim
+from harness.cudasim.precompiled import DEVICE_FLAGS, HOST_FLAGS, can_be_slim, without_tuning
 from harness.cudasim.tokens import tokenize
 from harness.cudasim.unsupported import (
     UNSUPPORTED_EXIT,

@@ -65,6 +65,14 @@ _MACRO_OF_OURS = re.compile(r"<<<|__shared__|\b__\w+|\bC10_[A-Z]\w*")
 _ARGUMENTS = re.compile(r"^too (few|many) arguments to function|^redefinition of |^conflicting declaration ")
 _TORCH_NAME = re.compile(r"\b(at|c10|torch)::")
 _SHARED_LIMIT = "uses too much shared data"
+# Like errors of syntax and of arguments: full headers have them, too.
+_NO_HEADER_HELPS = re.compile(
+    r"^(redeclaration |cannot convert |could not convert |conversion from |invalid (conversion|operands) "
+    r"|lvalue required|static assertion failed)|has no member named"
+)
+_LACKS_SOMETHING = re.compile(r"/headers/slim/|/torch/include/")
+_IN_NAMESPACE = re.compile(r"\bnamespace\s+(at|c10|torch|pybind11|py)\b(?!::cuda)")
+_OF_TORCH = re.compile(r"::|^[A-Z][A-Z0-9_]+$")
 # Our overloads are CUDA's, so that nvcc can't choose either.
 _AMBIGUOUS = re.compile(r"^call of overloaded ‘(max|min)\(.*’ is ambiguous")
 
@@ -117,6 +125,24 @@ def diagnose_build_log(log: str) -> BuildDiagnosis:
     if host:
         return BuildDiagnosis("unsupported", _summary(host), is_of_device=False)
     return BuildDiagnosis("unsupported", _shortened("\n".join(line for line in lines if line.strip())[-_SHOWN_WIDTH:]))
+
+
+def was_too_slim(log: str, source: str) -> bool:
+    """Tell whether a compiler's messages on `source` may come of torch's slim headers, and full ones would help."""
+    errors = [match for match in map(_ERROR.match, log.splitlines()) if match]
+    return not errors or any(_may_be_cured(error["file"], error["message"], source) for error in errors)
+
+
+def _may_be_cured(file: str, message: str, source: str) -> bool:
+    if _LACKS_SOMETHING.search(file) or "harness::" in message:
+        return True
+    undeclared = _UNDECLARED.match(message)
+    if undeclared and undeclared["owner"]:
+        return not re.match(r"(at|c10)::(\w+::)*cuda\b", undeclared["owner"])
+    if undeclared:
+        is_of_torch = _OF_TORCH.search(undeclared["name"]) or message[undeclared.end() :].startswith(" in ‘")
+        return bool(is_of_torch or _IN_NAMESPACE.search(source))
+    return not any(pattern.search(message) for pattern in (_SYNTAX, _ARGUMENTS, _NO_HEADER_HELPS))
 
 
 def _errors(lines: list[str]) -> Iterator[_CompilerError]:

@@ -12,7 +12,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, can_be_slim, was_too_slim, without_tuning
+from harness.cudasim.diagnose import was_too_slim
+from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, can_be_slim, without_tuning
 from harness.cudasim.translate import Translation, registrations
 from harness.cudasim.unsupported import UNSUPPORTED_EXIT, UNSUPPORTED_MARK, Unsupported
 

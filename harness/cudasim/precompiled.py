@@ -65,35 +65,9 @@ _NEEDS_FULL = re.compile(
     r"|\bTORCH_LIBRARY|requires_grad|__has_include|globalContext"
 )
 _BOUND = re.compile(r"\.def\s*\(\s*\"(\w+)")
-_IN_NAMESPACE = re.compile(r"\bnamespace\s+(at|c10|torch|pybind11|py)\b(?!::cuda)")
-_ERROR = re.compile(r"^(\S.*?):\d+(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
-_IN_HEADERS = re.compile(r"/torch/include/|/headers/slim/")
-_UNDECLARED = re.compile(r"^‘([^’]+)’ (?:was not declared in this scope|does not name a type|has not been declared$)")
-_OF_TORCH = re.compile(r"::|^[A-Z][A-Z0-9_]+$")
-_NO_HEADER_HELPS = re.compile(
-    r"^(?:expected|stray ‘|missing terminating|redefinition of|conflicting declaration|redeclaration|cannot convert"
-    r"|invalid conversion|invalid operands|too (?:few|many) arguments|lvalue required|could not convert|conversion from"
-    r"|static assertion failed)"
-    r"|has no member named|is not a member of ‘(?:at|c10)::(?:\w+::)*cuda"
-)
 
 
 def can_be_slim(source: str) -> bool:
     """Tell whether `source` names nothing that only the full headers declare."""
     bound = _BOUND.findall(source)
     return not _NEEDS_FULL.search(source) and len(set(bound)) == len(bound)
-
-
-def was_too_slim(errors: str, source: str) -> bool:
-    """Tell whether a compiler's messages on `source` may come from the slim headers alone."""
-    messages = _ERROR.findall(errors)
-    return not messages or any(_may_be_cured(file, message, source) for file, message in messages)
-
-
-def _may_be_cured(file: str, message: str, source: str) -> bool:
-    if _IN_HEADERS.search(file) or "harness::" in message:
-        return True
-    undeclared = _UNDECLARED.match(message)
-    if undeclared:
-        return bool(_OF_TORCH.search(undeclared[1]) or _IN_NAMESPACE.search(source))
-    return not _NO_HEADER_HELPS.search(message)

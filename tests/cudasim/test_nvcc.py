@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.cudasim import cxx, nvcc
+from harness.cudasim.diagnose import was_too_slim
 from harness.cudasim.nvcc import CALL_SUFFIX, note_call
-from harness.cudasim.precompiled import can_be_slim, was_too_slim
+from harness.cudasim.precompiled import can_be_slim
 from harness.sandbox.wire.layout import NVCC_CALL
 
 
@@ -179,7 +180,7 @@ def test_dependency_options_reach_the_compiler_in_either_spelling(spelled_out: l
         ("‘TensorArg’ was not declared in this scope", "using namespace at;", True),
         ("‘infer_size’ was not declared in this scope", "namespace at { namespace native {", True),
         ("‘nowhere’ was not declared in this scope", "using namespace at::cuda;", False),
-        ("‘nowhere’ was not declared in this scope", "", False),
+        ("‘nowhere’ was not declared in this scope; did you mean ‘now’?", "", False),
         ("‘getCurrentCUDABlasHandle’ is not a member of ‘at::cuda’", "", False),
         ("‘class at::Tensor’ has no member named ‘dataptr’", "using namespace at;", False),
         ("cannot convert ‘at::Tensor’ to ‘float*’ in initialization", "", False),
