@@ -65,7 +65,7 @@ def main() -> int:
 
 def at_once(workspace: Path, count: int) -> dict[str, float]:
     """Hand in so many jobs from ten threads; none may be lost or be there twice."""
-    server, address = start(workspace)
+    server, address = start(workspace, "--backend", "sim")
 
     def hand_in(number: int) -> list[str]:
         with harness.connect(address) as client:
@@ -82,7 +82,7 @@ def at_once(workspace: Path, count: int) -> dict[str, float]:
 
 def with_kills(workspace: Path, jobs: int, kills: int) -> dict[str, float]:
     draw = random.Random(20261125)
-    server, address = start(workspace)
+    server, address = start(workspace, "--backend", "sim")
     with harness.connect(address) as client:
         asked = [_asked(client, number) for number in range(jobs)]
         pieces = [asked[start : start + 500] for start in range(0, jobs, 500)]
@@ -92,7 +92,7 @@ def with_kills(workspace: Path, jobs: int, kills: int) -> dict[str, float]:
     for number in range(kills):
         time.sleep(draw.uniform(0.2, 6.0))
         kill(server)
-        server, address = start(workspace)
+        server, address = start(workspace, "--backend", "sim")
         with urllib.request.urlopen(f"{address}/health") as answer:
             done = json.load(answer)["jobs"].get("done", 0)
         print(f"kill {number + 1}: {done} of {jobs} judged", flush=True)
@@ -114,13 +114,14 @@ def with_kills(workspace: Path, jobs: int, kills: int) -> dict[str, float]:
     }
 
 
-def start(workspace: Path) -> tuple[subprocess.Popen[str], str]:
-    command = [sys.executable, "-m", "harness", "-C", str(workspace), "serve", "--port", "0", "--backend", "sim"]
+def start(workspace: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "harness", "-C", str(workspace), "serve", "--port", "0", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
     assert server.stderr is not None
-    address = re.search(r"http://\S+:\d+", server.stderr.readline())
-    assert address is not None, server.stderr.read()
+    line = server.stderr.readline()
+    address = re.search(r"http://\S+:\d+", line)
+    assert address is not None, line
     return server, address[0]
 
 

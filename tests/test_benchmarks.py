@@ -23,7 +23,7 @@ from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
 from harness.referee.setting import prepare_setting
 from harness.store.journal import Journal
-from tests.examples import failed, measured, passed, sim_environment
+from tests.examples import failed, measured, passed, sim_environment, timing
 from tests.workspace.test_problem import SOURCE
 
 ROOT = Path(__file__).parents[1]
@@ -654,3 +654,19 @@ def test_false_passes_and_false_alarms_are_counted_by_solution() -> None:
         row("d", "unknown", True, 7.0),
     ]
     assert against.figures(rows) == ["1 of 1", "1 of 2", "1 of 2", "15.0", "10.00 %"]
+
+
+def test_what_came_through_the_door_is_held_against_the_field_and_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    served = script("served")
+    right, wrong, hostile = (
+        served.Candidate("relu", name, "", due, hostile=is_hostile)
+        for name, due, is_hostile in (("a", "passed", False), ("b", "wrong_values", False), ("c", "crashed", True))
+    )
+    fast, slow = passed(timing=timing()), passed(timing=timing(solution_ns=2_000_000))
+    judged = {right.name: fast, wrong.name: passed(), hostile.name: failed(verdict=Verdict.CRASHED)}
+    found = served.outcome([right, wrong, hostile], judged, {right.name: slow, wrong.name: failed()}, 6.0, 50.0)
+    assert (found["judged"], found["hostile"], found["seconds_each"], found["step_of_768_s"]) == (3, 1, 2.0, 1536)
+    assert found["not_as_due"] == {wrong.name: "wrong_values → passed"}
+    assert list(found["not_as_compare"].values()) == ["passed → wrong_values"]
+    assert (found["intervals"], found["overlapping"]) == (1, 0)
