@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from tests.fork_servers import shared_fork_servers
 from tests.machine import why_no_gpu, why_no_nvcc, why_no_sim, why_nothing_heavy
+
+_HAS_GPU = any(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hundreds of tests simulate, and nvcc would take ten seconds beside each: where there is no GPU it isn't found.
     Tests that want it say so, with the mark and the fixture."""
-    if not any(Path("/dev").glob("nvidia[0-9]*")):
+    if not _HAS_GPU:
         os.environ["CUDA_HOME"] = os.devnull
     # A test process for each core, and torch's threads in each: on busy cores those that wait would spin, and tests of
     # a quarter of a minute take five.
@@ -31,6 +35,13 @@ def nvcc_is_found() -> Iterator[None]:
         nvcc_version.cache_clear()
         yield
     nvcc_version.cache_clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fork_servers() -> Iterator[None]:
+    """Tests of GPUs look at what is left of a session there."""
+    with nullcontext() if _HAS_GPU else shared_fork_servers():
+        yield
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -12,6 +12,7 @@ import os
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -84,6 +85,7 @@ class Settings:
         return nested
 
 
+@cache
 def prepare(app: typer.Typer) -> Command:
     """The command line with the variable HARNESS_<COMMAND>_<OPTION> for each option.
 
@@ -110,6 +112,7 @@ def walk(group: Command, path: CommandPath = ()) -> Iterator[tuple[CommandPath, 
         yield from walk(command, (*path, name))
 
 
+@cache
 def settable_options(group: Command) -> Options:
     """The options of every command below a group; groups themselves have none that can be set."""
     return {

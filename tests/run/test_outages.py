@@ -12,6 +12,7 @@ from harness.model.verdict import Verdict
 from harness.run.session import Session, open_session
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
+from tests.fork_servers import OwnForkServers
 from tests.machine import ROOT
 
 FAULTS = ROOT / "tests" / "faults"
@@ -31,7 +32,8 @@ def workers(session: Session) -> list[int]:
 @pytest.mark.parametrize("whose", [servers, workers])
 def test_who_is_killed_from_outside_is_tried_again(tmp_path: Path, whose: object) -> None:
     tasks = select_tasks(Workspace(FAULTS), solutions=["honest"])
-    with open_session("sim", FAULTS, tmp_path, Workspace(FAULTS).config("patient"), 7, lambda what: None) as session:
+    config, own = Workspace(FAULTS).config("patient"), OwnForkServers()
+    with open_session("sim", FAULTS, tmp_path, config, 7, lambda what: None, servers=own) as session:
         killed: list[int] = []
 
         def observe(job: object, what: str) -> None:

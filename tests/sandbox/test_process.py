@@ -7,6 +7,7 @@ import platform
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from harness.sandbox.family import has_ended
 from harness.sandbox.outcome import SolutionFailed, WorkerKilled
 from harness.sandbox.process import Made, WorkerProcess
 from harness.sandbox.wire.messages import Describe, Load
+from tests.fork_servers import OwnForkServers
 
 pytestmark = pytest.mark.sim
 
@@ -141,9 +143,10 @@ def test_a_process_that_ends_by_half_holds_nobody_up(
 
 
 def test_a_worker_that_ends_with_its_server_did_nothing_wrong(workers: Workers, tmp_path: Path) -> None:
-    with workers.start() as worker:
+    servers = OwnForkServers()
+    with replace(workers, servers=servers).start() as worker:
         load(worker, tmp_path, FINE)
-        workers.servers.close()
+        servers.close()
         with pytest.raises(MachineError, match=r"forked .*ended"):
             worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
 

@@ -25,11 +25,19 @@ from harness.sandbox.wire.exchange import READY, open_envelope
 from harness.sandbox.wire.frames import receive_frame
 from harness.sandbox.wire.messages import REPLIES
 from harness.sandbox.wire.sandbox import MARK
+from tests.fork_servers import OwnForkServers
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[ForkServers]:
     made = ForkServers()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def own_servers() -> Iterator[OwnForkServers]:
+    made = OwnForkServers()
     yield made
     made.close()
 
@@ -87,11 +95,11 @@ def test_proc_shows_a_workers_own_mark(servers: ForkServers, tmp_path: Path) -> 
             worker.close()
 
 
-def test_equal_launches_share_a_server_and_others_do_not(servers: ForkServers, tmp_path: Path) -> None:
-    mine = servers.server(launch_of(tmp_path).kind)
-    assert servers.server(launch_of(tmp_path).kind) is mine
-    assert servers.server(launch_of(tmp_path, "1").kind) is not mine
-    assert servers.server(launch_of(tmp_path / "elsewhere").kind) is not mine  # other places are hidden
+def test_equal_launches_share_a_server_and_others_do_not(own_servers: OwnForkServers, tmp_path: Path) -> None:
+    mine = own_servers.server(launch_of(tmp_path).kind)
+    assert own_servers.server(launch_of(tmp_path).kind) is mine
+    assert own_servers.server(launch_of(tmp_path, "1").kind) is not mine
+    assert own_servers.server(launch_of(tmp_path / "elsewhere").kind) is not mine  # other places are hidden
 
 
 def test_a_changed_environment_gets_another_server(
@@ -143,7 +151,7 @@ def test_a_server_that_cannot_import_torch_says_why(tmp_path: Path, monkeypatch:
     (library / "torch").mkdir(parents=True)
     (library / "torch" / "__init__.py").write_text("raise ImportError('half of torch is missing')\n")
     monkeypatch.setenv("PYTHONPATH", str(library))
-    servers = ForkServers()
+    servers = OwnForkServers()
     with pytest.raises(MachineError, match="ImportError: half of torch"):
         started(launch_of(tmp_path), servers)
     servers.close()
@@ -154,7 +162,7 @@ def test_being_told_to_stop_ends_the_wait_for_an_import(tmp_path: Path, monkeypa
     (library / "torch").mkdir(parents=True)
     (library / "torch" / "__init__.py").write_text("import time\ntime.sleep(600)\n")
     monkeypatch.setenv("PYTHONPATH", str(library))
-    servers, stop = ForkServers(), threading.Event()
+    servers, stop = OwnForkServers(), threading.Event()
     stop.set()
     began = time.monotonic()
     with pytest.raises(Interrupted):
@@ -224,7 +232,7 @@ def test_a_worker_starts_on_the_cpus_of_who_asked_for_it(servers: ForkServers, t
 
 @pytest.mark.parametrize("python_path", [None, "", ".", ":"])
 def test_modules_where_the_user_stands_are_never_imported(
-    servers: ForkServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_path: str | None
+    own_servers: OwnForkServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_path: str | None
 ) -> None:
     """As in a folder of solutions: the baseline's worker would import them too."""
     for name in ("random", "queue", "socket", "ctypes", "torch", "harness"):
@@ -237,7 +245,7 @@ def test_modules_where_the_user_stands_are_never_imported(
     if python_path == ".":  # asked for: only the harness itself stays ours
         for name in ("random", "queue", "socket", "ctypes", "torch"):
             (tmp_path / f"{name}.py").unlink()
-    worker = started(launch_of(tmp_path / "cache"), servers)
+    worker = started(launch_of(tmp_path / "cache"), own_servers)
     try:
         _await_ready(worker)
     finally:
@@ -273,7 +281,7 @@ def test_what_the_user_lets_through_makes_another_launch(tmp_path: Path, monkeyp
 
 
 def test_closing_ends_servers_and_workers(tmp_path: Path) -> None:
-    servers = ForkServers()
+    servers = OwnForkServers()
     worker = started(launch_of(tmp_path), servers)
     server: ForkServer = servers.server(launch_of(tmp_path).kind)
     servers.close()
