@@ -32,10 +32,9 @@ def main(backend: str, kernels: str, output: str, toolkit: str = "") -> None:
 def _build(kernels: Path, build: str) -> Any:  # the module that torch compiles
     from torch.utils.cpp_extension import load
 
-    sources = [kernels / "binding.cpp", *sorted(kernels.glob("*.cu"))]
     return load(
         "harness_conformance",
-        sources=[str(source) for source in sources],
+        sources=[str(source) for source in sorted(kernels.glob("*.cu"))],
         extra_cuda_cflags=FLAGS,
         build_directory=build,
     )

@@ -47,29 +47,32 @@ def needed_places() -> set[Path]:
 def listed_places(hidden: set[Path]) -> set[Path]:
     """Return folders of modules in which something hidden lies, such as a checkout that is a workspace too: Python
     finds no module where it may not list. That shows names of what is hidden, and no more."""
-    places = {Path(os.path.realpath(entry)) for entry in sys.path if os.path.isabs(entry)}
-    return {place for place in places if any(place in other.parents for other in hidden)}
+    return {Path(os.path.realpath(entry)) for entry in sys.path if os.path.isabs(entry)} & _above(hidden)
 
 
 def readable_places(hidden: set[Path], needed: Iterable[Path]) -> list[Path]:
     """The fewest places whose contents are everything but what is hidden, and what is needed of that."""
-    found = set(_around(Path("/"), hidden))
+    found = set(_around(Path("/"), hidden, _above(hidden)))
     for place in needed:
-        inside = {other for other in hidden if other != place and other not in place.parents}
-        found |= set(_around(place, inside))
+        inside = hidden - {place, *place.parents}
+        found |= set(_around(place, inside, _above(inside)))
     return sorted(found)
 
 
-def _around(place: Path, hidden: set[Path]) -> Iterator[Path]:
+def _around(place: Path, hidden: set[Path], above: set[Path]) -> Iterator[Path]:
     """Yield `place`, or where something below it is hidden, its entries but for that."""
     if place in hidden:
         return
-    if not any(place in other.parents for other in hidden):
+    if place not in above:
         yield place
         return
     for entry in _entries(place):
         if not entry.is_symlink():  # what it leads to has a rule where it stands
-            yield from _around(entry, hidden)
+            yield from _around(entry, hidden, above)
+
+
+def _above(hidden: set[Path]) -> set[Path]:
+    return {folder for place in hidden for folder in place.parents}
 
 
 def _dot_entries(home: Path) -> Iterator[Path]:

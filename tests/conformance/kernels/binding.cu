@@ -21,11 +21,13 @@ static void run(const std::string& name, const std::vector<torch::Tensor>& tenso
   TORCH_CHECK(error == cudaSuccess, name, ": ", cudaGetErrorString(error));
 }
 
+static std::vector<std::string> names() {
+  std::vector<std::string> names;
+  for (auto& [name, function] : cases()) names.push_back(name);
+  return names;
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("run", &run);
-  module.def("names", [] {
-    std::vector<std::string> names;
-    for (auto& [name, function] : cases()) names.push_back(name);
-    return names;
-  });
+  module.def("names", &names);
 }
