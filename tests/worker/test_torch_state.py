@@ -22,7 +22,7 @@ _NEWER = hasattr(torch.backends, "fp32_precision")
 """torch 2.9: the precision of float32 has a second name."""
 
 CHANGED = """
-import json, sys, torch
+import json, os, sys, torch
 from harness.sandbox.wire.messages import Load
 from harness.devices.environment import FLAGS
 from harness.worker.arm import Arm
@@ -31,23 +31,44 @@ class Device: ...
 class Extensions:
     def take_reports(self): return ()
 
-arm = Arm(Device(), Extensions())
-arm.load(Load(sys.argv[1], "ModelNew", FLAGS))
-print(json.dumps({change.name: [change.before, change.after] for change in arm.describe().flags}))
+for path in sys.argv[1:]:
+    if not os.fork():
+        arm = Arm(Device(), Extensions())
+        arm.load(Load(path, "ModelNew", FLAGS))
+        changes = {change.name: [change.before, change.after] for change in arm.describe().flags}
+        print(json.dumps(changes), flush=True)
+        os._exit(0)
+    os.wait()
 """
+OLDER = {
+    "torch.backends.cudnn.benchmark = True": {"cudnn_benchmark": [False, True]},
+    "torch.backends.cuda.enable_flash_sdp(False)": {"flash_sdp": [True, False]},
+    "torch.set_float32_matmul_precision('high')": {"float32_matmul_precision": ["highest", "high"]},
+    "torch._C._jit_set_texpr_fuser_enabled(True)": {"jit_texpr_fuser": [False, True]},
+    "torch.backends.cuda.matmul.allow_tf32 = False": {},
+    "": {},
+}
+"""Lines of a file, and the flags that each changes, before and after."""
+NEWER = "torch.backends.cuda.matmul.fp32_precision = 'tf32'"
 
 
 def run(code: str, *arguments: str, **variables: str) -> Any:
-    """What a Python process of the worker's kind prints, as JSON."""
+    """What a Python process of the worker's kind prints, as JSON; a list, where it prints several lines."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     command = [sys.executable, "-c", code, *arguments]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
-    return json.loads(found.stdout)
+    printed = [json.loads(line) for line in found.stdout.splitlines()]
+    return printed[0] if len(printed) == 1 else printed
 
 
-def changed_by(tmp_path: Any, line: str) -> Any:
-    (tmp_path / "solution.py").write_text(f"import torch\n{line}\nclass ModelNew: ...\n")
-    return run(CHANGED, str(tmp_path / "solution.py"))
+@pytest.fixture(scope="module")
+def changed_by(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """By line of a file: what is changed once that is loaded, each in a process of its own."""
+    lines = [*OLDER, *([NEWER] if _NEWER else [])]
+    files = [tmp_path_factory.mktemp("solution") / "solution.py" for _ in lines]
+    for file, line in zip(files, lines, strict=True):
+        file.write_text(f"import torch\n{line}\nclass ModelNew: ...\n")
+    return dict(zip(lines, run(CHANGED, *map(str, files)), strict=True))
 
 
 def test_they_are_those_of_the_referee_whatever_the_variables_say() -> None:
@@ -76,27 +97,19 @@ def test_reading_them_changes_nothing() -> None:
     assert read_flags() == read_flags()
 
 
-@pytest.mark.parametrize(
-    ("line", "change"),
-    [
-        ("torch.backends.cudnn.benchmark = True", {"cudnn_benchmark": [False, True]}),
-        ("torch.backends.cuda.enable_flash_sdp(False)", {"flash_sdp": [True, False]}),
-        ("torch.set_float32_matmul_precision('high')", {"float32_matmul_precision": ["highest", "high"]}),
-        ("torch._C._jit_set_texpr_fuser_enabled(True)", {"jit_texpr_fuser": [False, True]}),
-        ("torch.backends.cuda.matmul.allow_tf32 = False", {}),
-        ("", {}),
-    ],
-)
-def test_what_a_file_changes_on_import_is_told(tmp_path: Any, line: str, change: dict[str, Any]) -> None:
-    found = changed_by(tmp_path, line)
+@pytest.mark.parametrize("line", OLDER)
+def test_what_a_file_changes_on_import_is_told(changed_by: dict[str, Any], line: str) -> None:
+    found, change = changed_by[line], OLDER[line]
     assert {name: found[name] for name in change} == change
     if "precision" not in line:
         assert found == change
 
 
 @pytest.mark.skipif(not _NEWER, reason="this torch has one name for the precision of float32")
-def test_a_precision_that_is_set_by_its_newer_name_is_told_although_the_old_one_refuses(tmp_path: Any) -> None:
-    found = changed_by(tmp_path, "torch.backends.cuda.matmul.fp32_precision = 'tf32'")
+def test_a_precision_that_is_set_by_its_newer_name_is_told_although_the_old_one_refuses(
+    changed_by: dict[str, Any],
+) -> None:
+    found = changed_by[NEWER]
     assert found["matmul_fp32_precision"] == ["ieee", "tf32"]
     assert found["float32_matmul_precision"][0] == "highest"
     assert found["matmul_allow_tf32"][0] is False
