@@ -32,9 +32,10 @@ class ModelNew(torch.nn.Module):
     def __init__(self):
         super().__init__()
         if torch.cuda.is_available():
-            self.one = load_inline("one", CODE, functions=["one"], extra_cflags={cflags})
+            self.one = load_inline("one", "int64_t one();", CODE, functions=["one"], extra_cflags={cflags})
             {after}
 """
+DECLARED = "int64_t one();"
 CODE = "int64_t one() { return 1; }"
 USES = "assert self.one.one() == 1"
 
@@ -137,7 +138,7 @@ def test_what_a_measured_worker_comes_to_is_built_and_known_from_then_on(workers
     one = load_solution(one.folder)
     before = built(workers, one)
     assert before.builds == ()
-    text = ExtensionText("one", ("int64_t one() { return 12; }",), (), {"one": "one"}, cflags=("-O1",))
+    text = ExtensionText("one", (DECLARED,), ("int64_t one() { return 12; }",), {"one": "one"}, cflags=("-O1",))
     after, again = build(workers, one, [], LimitsConfig(), wanted=[text]), built(workers, one)
     assert [(build.name, build.was_cached) for build in (*after.builds, *again.builds)] == [
         ("one", False),
@@ -151,7 +152,7 @@ def test_a_worker_that_is_to_report_builds_nothing(workers: Workers, tmp_path: P
         worker.ask(Load(bring(worker, one.folder, compilers="x"), "ModelNew", FLAGS, "x"), 60)
         with pytest.raises(TextsNotBuilt) as caught:
             worker.ask(Construct(encode_value([]), 0), 60)
-    assert [text.cpp_sources for text in caught.value.texts] == [("int64_t one() { return 14; }",)]
+    assert [text.cuda_sources for text in caught.value.texts] == [("int64_t one() { return 14; }",)]
 
 
 def test_a_worker_that_was_offered_no_build_builds_for_itself(workers: Workers, tmp_path: Path) -> None:
@@ -166,6 +167,8 @@ def test_a_worker_that_was_offered_no_build_builds_for_itself(workers: Workers, 
 def test_a_refused_text_that_forward_came_to_is_said(workers: Workers, tmp_path: Path) -> None:
     """A solution may catch the refusal, and run something else."""
     one = solution(tmp_path, "first", after="pass")
-    text = ExtensionText("other", ("int64_t other() { return and_not_here; }",), (), {"other": "other"})
+    text = ExtensionText(
+        "other", ("int64_t other();",), ("int64_t other() { return and_not_here; }",), {"other": "other"}
+    )
     (missing,) = build(workers, one, [], LimitsConfig(), wanted=[text]).missing
     assert tells(missing, "'other'", "and_not_here")
