@@ -16,7 +16,6 @@ import argparse
 import json
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +34,7 @@ import harness
 from harness.model.evaluation import Evaluation
 from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
+from harness.serve.messages import ENDED
 from harness.store.journal import read_journals
 
 STEP = 768
@@ -124,22 +124,22 @@ def through_the_door(
     smi = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "--loop=1"]
     meter = subprocess.Popen(smi, stdout=subprocess.PIPE, text=True)
     began = last = time.monotonic()
-    with harness.connect(address) as client:
-        asked = [client.submission(one.problem, one.source, name=one.model) for one in candidates]
-        jobs = {job.id: one for job, one in zip(client.submit(asked), candidates, strict=True)}
-        open_ones = set(jobs)
-        while open_ones and time.monotonic() - began < 60.0 * minutes:
-            time.sleep(2.0)
-            ended = {job for job in open_ones if client.job(job).state in ("done", "failed")}
-            open_ones -= ended
-            if ended:
-                last = time.monotonic()
-                print(f"{last - began:5.0f} s: {len(jobs) - len(open_ones)} of {len(jobs)}", flush=True)
-        judged = {jobs[job].name: client.evaluation(job) for job in jobs if job not in open_ones}
-    meter.terminate()
+    try:
+        with harness.connect(address) as client:
+            asked = [client.submission(one.problem, one.source, name=one.model) for one in candidates]
+            waiting = {job.id: one for job, one in zip(client.submit(asked), candidates, strict=True)}
+            judged: dict[str, Evaluation] = {}
+            while waiting and time.monotonic() - began < 60.0 * minutes:
+                time.sleep(2.0)
+                for job in [job for job in waiting if client.job(job).state in ENDED]:
+                    judged[waiting.pop(job).name] = client.evaluation(job)
+                    last = time.monotonic()
+                print(f"{last - began:5.0f} s: {len(judged)} of {len(candidates)}", flush=True)
+    finally:
+        meter.terminate()
+        server.terminate()
+        server.wait()
     shares = [float(line) for line in meter.communicate()[0].split()]
-    server.send_signal(signal.SIGTERM)
-    server.wait()
     return last - began, mean(shares), judged
 
 

@@ -39,7 +39,7 @@ def nvcc_is_found() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def fork_servers() -> Iterator[None]:
-    """Tests of GPUs look at what is left of a session there."""
+    """All tests share theirs, but on a machine with a GPU, where some look at what a session leaves there."""
     with nullcontext() if _HAS_GPU else shared_fork_servers():
         yield
 
