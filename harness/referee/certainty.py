@@ -57,7 +57,7 @@ def _asks_for_its_device(evaluation: Evaluation) -> bool:
 
 
 def _follows_from_text(failure: Failure) -> bool:
-    return failure.reason.partition(" ")[0] in _OF_ITS_TEXT or failure.reason.endswith(_NO_CLASS)
+    return failure.reason.partition(" ")[0] in _OF_ITS_TEXT or _NO_CLASS in failure.reason
 
 
 def _is_far_off(check: Check, precision: str) -> bool:

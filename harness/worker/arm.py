@@ -83,9 +83,7 @@ class Arm:
         self._guard, self._is_guarded = Guard(self), True
         module = _import_file(Path(request.path))
         self._tuning.take_over()
-        if not hasattr(module, request.class_name):
-            raise AttributeError(f"{Path(request.path).name} defines no class '{request.class_name}'")
-        self._class = getattr(module, request.class_name)
+        self._class = _class_of(module, request.class_name, Path(request.path).name)
         return Loaded(self.extensions.take_reports())
 
     def attach(self, request: Attach, descriptor: int | None) -> None:
@@ -249,3 +247,12 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _class_of(module: ModuleType, name: str, file: str) -> Any:
+    """Raises: AttributeError, which tells what the file defines in its place."""
+    if not hasattr(module, name):
+        own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+        names = ", ".join(one.__name__ for one in own[:3])
+        raise AttributeError(f"{file} defines no class '{name}'" + (f", but {names}" if names else ""))
+    return getattr(module, name)

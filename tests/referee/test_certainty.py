@@ -88,6 +88,7 @@ def test_a_wrong_form_is_certain_at_the_first_call(verdict: Verdict) -> None:
         ("SyntaxError on import of solution.py: invalid syntax", True),
         ("NameError in ModelNew(*init_inputs): name 'f' is not defined", True),
         ("AttributeError on import of solution.py: solution.py defines no class 'ModelNew'", True),
+        ("AttributeError on import of solution.py: solution.py defines no class 'ModelNew', but Model", True),
         ("AttributeError on import of solution.py: module 'torch.cuda' has no attribute 'nvtx'", False),
         ("RuntimeError in ModelNew(*init_inputs): not implemented for 'cuda'", False),
     ],

@@ -142,6 +142,7 @@ def test_a_mistyped_key_further_in_gets_a_suggestion(tmp_path: Path, yaml: str, 
 @pytest.mark.parametrize(
     ("yaml", "words"),
     [
+        ("precision: fp32", ["problem.yaml:1: precision", "'fp32'", "Did you mean 'float32'?"]),
         ("precision: flot32", ["problem.yaml:1: precision", "'flot32'", "Did you mean 'float32'?"]),
         ("independent_batch: 1", ["problem.yaml:1: independent_batch", "a whole number where true or false belongs"]),
         ("tags: pooling", ["problem.yaml:1: tags", "a text where a list belongs"]),
