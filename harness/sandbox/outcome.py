@@ -144,6 +144,14 @@ _KNOWN_CAUSES = (
         r"defines no class 'ModelNew'",
         "name the module's class ModelNew",
     ),
+    (
+        r"ModelNew\.forward\(\) (missing|takes) ",
+        "give forward() the reference's parameters: it gets what get_inputs() returns",
+    ),
+    (
+        r"ModelNew\.__init__\(\) (missing|takes) ",
+        "give __init__() the reference's parameters: it gets what get_init_inputs() returns",
+    ),
 )
 
 _BY_VERDICT = {

@@ -81,12 +81,13 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
 
 
 def _told(error: Exception) -> str:
-    """The traceback from the solution's first frame on: what called that is ours, and says nothing to its author."""
+    """The traceback from the solution's first frame on: what called that is ours, and says nothing to its author. Where
+    it is ours alone, its last frame."""
     told: traceback.TracebackException | None = traceback.TracebackException.from_exception(error)
     assert told is not None
     text = told
     while told is not None:
-        its = next((number for number, frame in enumerate(told.stack) if not frame.filename.startswith(_OURS)), 0)
+        its = next((number for number, frame in enumerate(told.stack) if not frame.filename.startswith(_OURS)), -1)
         told.stack = traceback.StackSummary.from_list(told.stack[its:])
         told = told.__cause__ or told.__context__
     return "".join(text.format())

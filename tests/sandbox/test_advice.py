@@ -60,6 +60,16 @@ GENERAL = "mend the first of the compiler's errors above"
             "AttributeError on import: solution.py defines no class 'ModelNew'",
             "name the module's class ModelNew",
         ),
+        (
+            Verdict.RUNTIME_ERROR,
+            "TypeError in forward(): ModelNew.forward() missing 1 required positional argument: 'y'",
+            "what get_inputs() returns",
+        ),
+        (
+            Verdict.LOAD_ERROR,
+            "TypeError in ModelNew(*init_inputs): ModelNew.__init__() takes 1 positional argument but 3 were given",
+            "what get_init_inputs() returns",
+        ),
         (Verdict.COMPILE_ERROR, "cuda.cu(3): error: expected a declaration", GENERAL),
         (Verdict.TIMEOUT, "no answer within 2 s", "look for an endless loop"),
         (Verdict.HARNESS_ERROR, "", "'harness doctor'"),

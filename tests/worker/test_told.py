@@ -45,5 +45,8 @@ def test_causes_are_told_alike() -> None:
     assert text.count("solution.py") == 1
 
 
-def test_frames_of_ours_alone_stay() -> None:
-    assert "arm.py" in told(function(OURS, "raise ValueError('no')"))
+def test_of_frames_of_ours_alone_the_last_stays() -> None:
+    called = function(f"{serve._OURS[1]}/nn/modules/module.py", "raise ValueError('no')")
+    text = told(function(OURS, "called()", called=called))
+    assert "module.py" in text
+    assert "arm.py" not in text
