@@ -28,8 +28,10 @@ from harness.run.lane import Assignment, Lane, LaneSettings, ProcessLane, Stop
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
 
-_LANES = 2
-"""Solutions that are simulated at once: judging takes a few seconds, and building, in other threads, many."""
+_CORES = 8
+"""The builds' cores for each solution that is simulated at once: half as many are built at once as there are cores, and
+building takes four times as long."""
+_FEWEST = 2
 _BUDGET_S = 120.0
 _TURNS = 30
 """The turns of which the budget would do if each took limits.turn_s, which the checked build multiplies."""
@@ -61,11 +63,12 @@ class Cascade:
         self._lock = threading.Lock()
         self._workers: Workers | None = None
         self._is_missing = False
+        at_once = max(_FEWEST, cores // _CORES)
         settings = LaneSettings("sim", gpu.cache, gpu.memory_gib, None, None, gpu.surroundings, sanitize=True)
-        variables = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": str(max(1, cores // (2 * _LANES)))}
-        deadlines = [_Deadline(gpu.stop, budget_s) for _ in range(_LANES)]
+        variables = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": str(max(1, cores // (2 * at_once)))}
+        deadlines = [_Deadline(gpu.stop, budget_s) for _ in range(at_once)]
         self._lanes = [(ProcessLane(settings, variables, deadline), deadline) for deadline in deadlines]
-        self._free: queue.SimpleQueue[tuple[Lane, _Deadline]] = queue.SimpleQueue()
+        self._free: queue.LifoQueue[tuple[Lane, _Deadline]] = queue.LifoQueue()  # no more processes than are needed
         for one in self._lanes:
             self._free.put(one)
 

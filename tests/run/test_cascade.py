@@ -196,6 +196,15 @@ def test_without_a_simulator_the_gpu_judges_and_that_is_said_once(
     assert "no g++" in said[0]
 
 
+@pytest.mark.parametrize(("cores", "at_once", "threads"), [(2, 2, 1), (14, 2, 3), (56, 7, 4)])
+def test_more_cores_simulate_more_solutions_at_once(cores: int, at_once: int, threads: int) -> None:
+    host: Any = SimpleNamespace(name="cuda")
+    made = Cascade(Workers(host, cache_folder()), cores, print)
+    lanes = [lane for lane, _ in made._lanes]
+    assert len(lanes) == made._free.qsize() == at_once
+    assert {lane._variables["OMP_NUM_THREADS"] for lane in lanes} == {str(threads)}
+
+
 @pytest.mark.sim
 def test_in_a_run_only_what_may_be_right_comes_to_the_gpu(
     cascade: Cascade, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
