@@ -6,8 +6,8 @@ WORKSPACE is one of benchmarks/field.py. Kernels of its levels 1 and 2 that have
 drawn, every twentieth of them as a hostile twin, and handed in at once by a client in this process. What is judged
 within `--minutes` counts. Then `harness compare` judges `--beside` of those that passed, with the same config. Printed,
 and added to results/served.json: seconds a candidate, how busy the GPUs were, verdicts that are not those of
-results/field.json or of compare, how many intervals of speed-ups overlap, and how
-long a step of 768 takes at this rate.
+results/field.json or of compare, how many intervals of speed-ups overlap, and how long a step
+of 768 takes at this rate.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def through_the_door(
                 for job in [job for job in waiting if client.job(job).state in ENDED]:
                     judged[waiting.pop(job).name] = client.evaluation(job)
                     last = time.monotonic()
-                print(f"{last - began:5.0f} s: {len(judged)} of {len(candidates)}", flush=True)
+                    print(f"{last - began:5.0f} s: {len(judged)} of {len(candidates)}", flush=True)
     finally:
         meter.terminate()
         server.terminate()
@@ -156,12 +156,7 @@ def outcome(
     speedups = [(one.timing.speedup, two.timing.speedup) for one, two in pairs if one.timing and two.timing]
     overlaps = [_overlap(one, two) for one, two in speedups if one and two]
     return {
-        "place": {
-            "torch": place.torch,
-            "driver": place.driver,
-            "cpu": place.cpu,
-            "harness": place.commit,
-        },
+        "place": {"torch": place.torch, "driver": place.driver, "cpu": place.cpu, "cpus": place.cpu_count},
         "handed_in": len(candidates),
         "judged": len(judged),
         "hostile": sum(one.hostile and one.name in judged for one in candidates),
