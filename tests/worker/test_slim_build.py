@@ -32,6 +32,10 @@ std::vector<torch::Tensor> swapped(std::vector<torch::Tensor> two) { return {two
 std::tuple<torch::Tensor, int64_t> either(torch::Tensor x, std::optional<torch::Tensor> y) {
   return {y ? *y : x, y.has_value()};
 }
+std::tuple<int64_t, double> turned(const std::tuple<double, int64_t>& two) {
+  return {std::get<1>(two), std::get<0>(two)};
+}
+int64_t difference(std::pair<int64_t, int64_t> two) { return two.first - two.second; }
 int64_t total(at::IntArrayRef sizes) {
   int64_t sum = 0;
   for (auto size : sizes) sum += size;
@@ -43,8 +47,8 @@ void standard() { throw std::invalid_argument("not this one"); }
 torch::Tensor filled(torch::Tensor like, double value) { return torch::full_like(like, value) + torch::ones({2}); }
 torch::Tensor undefined() { return {}; }
 """
-NAMES = ["twice", "same", "add", "half", "negate", "greet", "swapped", "either", "total", "one_dimensional", "element",
-         "standard", "filled", "undefined"]  # fmt: skip
+NAMES = ["twice", "same", "add", "half", "negate", "greet", "swapped", "either", "turned", "difference", "total",
+         "one_dimensional", "element", "standard", "filled", "undefined"]  # fmt: skip
 
 
 def build(cache: Path, *args: Any, **kwargs: Any) -> tuple[Any, str]:
@@ -74,6 +78,8 @@ def test_arguments_and_results_of_every_kind_pass(functions: Any) -> None:
     assert [t.tolist() for t in functions.swapped([x, x + 1])] == [[2.0, 3.0], [1.0, 2.0]]
     assert functions.either(x, None)[1] == 0
     assert functions.either(x, x + 1)[0].tolist() == [2.0, 3.0]
+    assert functions.turned((0.5, 2)) == (2, 0.5)
+    assert functions.difference([5, 3]) == 2
     assert functions.total((2, 3, 4)) == 9
     assert functions.filled(torch.zeros(2), 1.5).tolist() == [2.5, 2.5]
     assert functions.undefined() is None
@@ -103,6 +109,10 @@ def test_numbers_convert_as_pybind_converts_them(functions: Any) -> None:
         ("total", ({1, 2},)),
         ("total", (["x"],)),
         ("swapped", ("ab",)),
+        ("turned", (1,)),
+        ("turned", ((0.5, 2, 3),)),
+        ("turned", ((0.5, 2.5),)),
+        ("difference", ({1, 2},)),
         ("greet", (1,)),
         ("either", (None, None)),
     ],

@@ -266,8 +266,35 @@ PyObject* tuple_of(const T&... values) {
   return tuple;
 }
 
+// Loads a sequence of as many items, a text among them, as pybind11 does.
+template <class... T>
+bool load_each(PyObject* object, T&... values) {
+  if (!PySequence_Check(object)) {
+    return false;
+  }
+  const Owned items{PySequence_Fast(object, "")};
+  if (items.object == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  Py_ssize_t at = 0;
+  return PySequence_Fast_GET_SIZE(items.object) == sizeof...(T) &&
+         (Caster<T>::load(PySequence_Fast_GET_ITEM(items.object, at++), values) && ...);
+}
+
+template <class First, class... T>
+std::string tuple_name() {
+  return "Tuple[" + (Caster<First>::name() + ... + (", " + Caster<T>::name())) + "]";
+}
+
 template <class... T>
 struct Caster<std::tuple<T...>, std::enable_if_t<(sizeof...(T) > 0)>> {
+  static std::string name() {
+    return tuple_name<T...>();
+  }
+  static bool load(PyObject* object, std::tuple<T...>& values) {
+    return std::apply([object](T&... value) { return load_each(object, value...); }, values);
+  }
   static PyObject* cast(const std::tuple<T...>& values) {
     return std::apply([](const T&... value) { return tuple_of(value...); }, values);
   }
@@ -275,6 +302,12 @@ struct Caster<std::tuple<T...>, std::enable_if_t<(sizeof...(T) > 0)>> {
 
 template <class First, class Second>
 struct Caster<std::pair<First, Second>> {
+  static std::string name() {
+    return tuple_name<First, Second>();
+  }
+  static bool load(PyObject* object, std::pair<First, Second>& values) {
+    return load_each(object, values.first, values.second);
+  }
   static PyObject* cast(const std::pair<First, Second>& values) {
     return tuple_of(values.first, values.second);
   }
