@@ -70,6 +70,9 @@ class ModelNew: pass
 def test_orphans_are_children_of_the_fork_server_and_reaped(workers: Workers, tmp_path: Path) -> None:
     with workers.start() as worker:
         load(worker, tmp_path, ORPHANING)
+        deadline = time.monotonic() + 20
+        while len(worker.output.split()) < 3 and time.monotonic() < deadline:  # a thread reads it in its own time
+            time.sleep(0.01)
         server, *orphans = map(int, worker.output.split())
         assert parent_of(orphans[1]) == server
     with workers.start():
