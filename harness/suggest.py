@@ -11,7 +11,8 @@ _ALSO_CALLED = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "half":
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """' Did you mean …?' where a valid word is near, else the list of valid words; '' where there is none."""
     words = sorted(valid)
-    word = _ALSO_CALLED.get(word, word)
+    if (name := _ALSO_CALLED.get(word)) in words:
+        return f" Did you mean '{name}'?"
     if near := difflib.get_close_matches(word, words, n=1, cutoff=0.6):
         return f" Did you mean '{near[0]}'?"
     return f" Valid: {', '.join(words)}." if words else ""
