@@ -256,7 +256,8 @@ class WorkerProcess:
 
     def bring_text(self, name: str, text: str) -> str:
         """Bring a single file, like bring(); return its path, for Load."""
-        return str(self.bring({name: text.encode()}, Path("problems")) / name)
+        place = Path("problems", str(self._answers))  # one of its name may be there from before
+        return str(self.bring({name: text.encode()}, place) / name)
 
     @property
     def folder(self) -> Path:

@@ -202,6 +202,12 @@ def test_a_worker_that_was_lent_stays_with_what_it_has_made_or_unused(workers: W
     assert not workers.idle
 
 
+def test_a_reference_is_loaded_anew_where_another_text_of_it_was(workers: Workers) -> None:
+    with workers.start() as worker:
+        for text in ("class Model: pass\n", "class Model: 'varied'\n"):
+            worker.ask(Load(worker.bring_text("problem.py", text), "Model", {}), 60)
+
+
 def test_a_worker_that_does_not_come_up_is_nobody_s(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     workers.start_ahead(2)
     broken, other = workers.idle
