@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.devices.base import Host
+from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
@@ -80,7 +82,7 @@ class SimulatedTrial(Trial):
     def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
         """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared, and
         the solution is marked as fragile. Nor does the shrunk case acquit: a full shape that can't be judged is
-        unsupported.
+        unsupported, and so is one that a few blocks can't acquit of values that nobody wrote.
 
         Raises: SolutionFailed.
         """
@@ -99,7 +101,7 @@ class SimulatedTrial(Trial):
             self._found.checks[:] = compared
             whose = "the problem" if isinstance(error, InvalidProblem) else "it"
             reason = f"{whose} fits the full shape only: {error}"
-            if not compared:
+            if not compared or _has_unwritten(wrong):
                 raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
             self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{reason}")
             self._load_anew()
@@ -141,6 +143,11 @@ class SimulatedTrial(Trial):
         self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
         self._found.remarks.append(describe_shrunk(problem))
         return True
+
+
+def _has_unwritten(checks: Sequence[Check]) -> bool:
+    """Say whether values may be missing: outputs are NaN before a call."""
+    return any(math.isinf(output.max_abs_error) for check in checks for output in check.outputs)
 
 
 def _has_framework(one: TracedCase) -> bool:

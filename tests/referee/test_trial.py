@@ -499,6 +499,23 @@ def test_beside_a_shrunk_case_the_full_shape_decides(tmp_path: Path, monkeypatch
     assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
 
 
+class LeavesPartUnwritten(nn.Module):
+    """What nobody wrote is NaN where all blocks run, and a sample of them doesn't tell."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if len(x) == 4096 else (x * 2).index_fill(1, torch.tensor([5]), torch.nan)
+
+
+@pytest.mark.usefixtures("auditor")
+def test_a_few_blocks_acquit_nobody_who_leaves_part_unwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, LeavesPartUnwritten)
+    with pytest.raises(SolutionFailed, match="full shape") as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.UNSUPPORTED
+    assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", False)]
+
+
 @pytest.mark.usefixtures("auditor")
 def test_a_solution_right_in_a_shrunk_case_alone_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
