@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections import defaultdict
@@ -138,9 +139,19 @@ def _room(module: str) -> str:
 MODULES = modules()
 
 
+@functools.cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
+
+
+@functools.cache
+def nodes(module: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(module)))
+
+
 @pytest.mark.parametrize("module", [name for name in MODULES if name != "harness"])
 def test_imports_point_one_way(module: str) -> None:
-    imported = _imports(ast.walk(ast.parse(MODULES[module].read_text())), set(MODULES))
+    imported = _imports(iter(nodes(module)), set(MODULES))
     ours = {name for name in imported if name.split(".")[0] == "harness" and name != "harness"}
     foreign = {name for name in ours if _room(name) != _room(module)}
     assert {name for name in foreign if _room(name) not in ALLOWED[_room(module)]} == set()
@@ -152,9 +163,9 @@ def test_imports_point_one_way(module: str) -> None:
 def test_every_allowed_arrow_is_in_use(room: str) -> None:
     """An exception that nobody needs any more goes."""
     used = set()
-    for module, path in MODULES.items():
+    for module in MODULES:
         if module != "harness" and _room(module) == room:
-            names = _imports(ast.walk(ast.parse(path.read_text())), set(MODULES))
+            names = _imports(iter(nodes(module)), set(MODULES))
             used |= {_room(name) for name in names if name.startswith("harness.")} - {room}
     assert used == ALLOWED[room]
 
@@ -165,20 +176,17 @@ FACES = cudasim, devices, gate, reports, tools
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
 def test_a_face_names_what_is_there_and_in_use(face: ModuleType) -> None:
     """What it offers to type checkers is what it imports, and no other room forgot to drop a name."""
-    tree = ast.parse(MODULES[face.__name__].read_text())
-    typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    typed = {alias.name for node in nodes(face.__name__) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert typed - {"annotations", "TYPE_CHECKING", "lazy"} == set(dir(face))
     assert all(getattr(face, name) is not None for name in dir(face))
     hidden = {name for name in dir(face) if f"{face.__name__}.{name}" in MODULES}
     assert hidden == set(), "a module that is imported takes the place of what is named like it"
     used = set()
-    for module, path in MODULES.items():
-        if _room(module) != _room(face.__name__):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ImportFrom) and node.module == face.__name__:
-                    used |= {alias.name for alias in node.names}
-                elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == face.__name__:
-                    used.add(node.attr)
+    for node in (node for module in MODULES if _room(module) != _room(face.__name__) for node in nodes(module)):
+        if isinstance(node, ast.ImportFrom) and node.module == face.__name__:
+            used |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            used |= {node.attr} if ast.unparse(node.value) == face.__name__ else set()
     assert used == set(dir(face))
 
 
@@ -188,7 +196,7 @@ def test_every_room_has_its_rule() -> None:
 
 def test_the_package_itself_imports_none_of_its_rooms() -> None:
     """Its public names are imported when they are used."""
-    at_import = _at_import(ast.parse(MODULES["harness"].read_text()).body)
+    at_import = _at_import(tree("harness").body)
     assert _imports(at_import, set(MODULES)) == {"__future__", "harness.face", "typing"}
 
 
@@ -200,9 +208,8 @@ def _reached(roots: set[str], is_lazy_too: bool) -> set[str]:
         module = waiting.pop()
         reached.add(module)
         if module in MODULES:
-            tree = ast.parse(MODULES[module].read_text())
-            nodes = _at_run_time(tree.body) if is_lazy_too else _at_import(tree.body)
-            imported = _imports(nodes, set(MODULES))
+            body = tree(module).body
+            imported = _imports(_at_run_time(body) if is_lazy_too else _at_import(body), set(MODULES))
             parents = {".".join(name.split(".")[:i]) for name in imported for i in range(1, name.count(".") + 1)}
             waiting |= (imported | parents) - reached
     return reached
@@ -222,8 +229,7 @@ def test_no_imports_go_round() -> None:
     """Neither when a module is imported nor when something in it is used. A package stands for its own file alone."""
     known = set(MODULES)
     waiting = {
-        module: _imports(_at_run_time(ast.parse(path.read_text()).body), known) & known - {module, "harness"}
-        for module, path in MODULES.items()
+        module: _imports(_at_run_time(tree(module).body), known) & known - {module, "harness"} for module in MODULES
     }
     while free := {module for module, imported in waiting.items() if not imported & set(waiting)}:
         waiting = {module: imported for module, imported in waiting.items() if module not in free}
@@ -232,8 +238,8 @@ def test_no_imports_go_round() -> None:
 
 def test_no_class_name_means_two_things() -> None:
     homes = defaultdict[str, list[str]](list)
-    for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for module in MODULES:
+        for node in nodes(module):
             if isinstance(node, ast.ClassDef):
                 homes[node.name.lstrip("_")].append(module)
     assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
