@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -23,7 +24,7 @@ from harness.referee.audit.run_time import Written
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.slots import Capacity
-from harness.referee.buffers.turns import describe_arm, flag_remarks, tuning_remarks
+from harness.referee.buffers.turns import Weights, describe_arm, flag_remarks, tuning_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.found import Found
@@ -42,6 +43,9 @@ from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import Described, FlagChange
 from harness.workspace.problem import FULL
 
+_NAMED = 4
+"""The most parameters that advice names."""
+_NAME = re.compile(r"[\w.]{1,60}")
 _NO_FLOORS = (
     "memory was too short to measure the clock's floors: short calls aren't averaged, and no ratio is withheld for them"
 )
@@ -303,7 +307,7 @@ class Trial:
         self._found.weights = outcome.weights.source
         self._found.computed_in = outcome.computed_in or self._found.computed_in
         if outcome.failed and outcome.weights.convict:
-            raise outcome.failed
+            raise _with_names(outcome.failed, outcome.weights)
         if outcome.failed:
             raise _without_counterparts(outcome.failed) from outcome.failed
 
@@ -318,6 +322,19 @@ class Trial:
 def is_timed(job: Job, workers: Workers) -> bool:
     timing = job.config.timing
     return workers.host.name == "cuda" and timing.enabled and timing.case in job.cases
+
+
+def _with_names(failed: SolutionFailed, weights: Weights) -> SolutionFailed:
+    """Advise first on parameters that got no values of the reference's: of models' kernels these are often all that is
+    wrong."""
+    own, missing = (", ".join(filter(_NAME.fullmatch, names[:_NAMED])) for names in (weights.own, weights.missing))
+    if failed.verdict is Verdict.WRONG_VALUES and own and missing:
+        advice = (
+            f"its own {own} got no values of the reference's {missing}: name parameters as Model does, unless they are "
+            "drawn like its own, in the same order"
+        )
+        failed.failure = replace(failed.failure, next_step=f"{advice}; {failed.failure.next_step}")
+    return failed
 
 
 def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:

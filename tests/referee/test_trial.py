@@ -432,6 +432,56 @@ def test_where_memory_is_too_short_it_is_not_known_how_quick_it_is(monkeypatch: 
     assert trial_module._still_fill_ns(facts) == 99  # asked once in a run
 
 
+LINEAR = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+def get_inputs():
+    return [torch.rand(3, 4)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+class Linear(nn.Module):
+    """Its values are right where its parameters are the reference's."""
+
+    def __init__(self, **named: nn.Parameter) -> None:
+        super().__init__()
+        for name, parameter in (named or {"weight": torch.rand(2, 4), "bias": torch.rand(2)}).items():
+            self.register_parameter(name, nn.Parameter(parameter))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight, bias = self.parameters()
+        return nn.functional.linear(x, weight, bias)
+
+
+class ForgedNames(Linear):
+    def __init__(self) -> None:
+        super().__init__(**{"\x1b[31m": torch.rand(2, 4), "w" * 61: torch.rand(2)})  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("auditor")
+@pytest.mark.parametrize(("model", "is_named"), [(Linear, True), (ForgedNames, False)])
+def test_parameters_that_have_no_values_of_the_references_are_named_where_values_are_wrong(
+    tmp_path: Path, model: type[nn.Module], is_named: bool
+) -> None:
+    trial, _ = tried_at_a_large_shape_alone(tmp_path, model, source=LINEAR)
+    with pytest.raises(SolutionFailed) as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+    assert tells(caught.value.failure.next_step, "weight", "bias", "linear.weight", "linear.bias") == is_named
+
+
 LARGE = 1024
 
 
@@ -458,10 +508,11 @@ def tried_at_a_large_shape_alone(
     worker: type[InProcessWorker] = InProcessWorker,
     yaml: str = "",
     cases: tuple[str, ...] = ("full",),
+    source: str = DOUBLE,
 ) -> tuple[Trial, Found]:
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.yaml").write_text(yaml)
-    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("rows = 6", f"rows = {rows}"))
+    (tmp_path / "pool" / "problem.py").write_text(source.replace("rows = 6", f"rows = {rows}"))
     workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, lessons={})
     load: Any = lambda: worker(model)  # noqa: E731
     found = Found()

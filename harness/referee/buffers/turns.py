@@ -73,10 +73,13 @@ class Taken:
 @dataclass(frozen=True)
 class Weights:
     """The origin of a module's parameters. `convict`: whether wrong values are its own fault: parameters that are
-    varied convict only where it had them all when its constructor ended, and nothing can derive from others."""
+    varied convict only where it had them all when its constructor ended, and nothing can derive from others. `own` are
+    its parameters that got no values of the reference's, and `missing` the reference's whose values it didn't get."""
 
     source: WeightsSource
     convict: bool = True
+    own: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def load_arm(
@@ -106,8 +109,10 @@ def construct_arm(
         reply = buffers.construct(worker, setting, limits.load_s + limits.build_s, optimization)
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
-    has_all = setting.model.state_dict().keys() <= set(reply.in_place)
-    return Weights(_weights_source(reply), convict=setting.varied_for is None or has_all)
+    names, loaded = setting.model.state_dict().keys(), set(reply.loaded)
+    convict = setting.varied_for is None or names <= set(reply.in_place)
+    own, missing = (tuple(name for name in of if name not in loaded) for of in (reply.state, names))
+    return Weights(_weights_source(reply), convict, own, missing)
 
 
 def take_turn(
