@@ -330,8 +330,8 @@ def _with_names(failed: SolutionFailed, weights: Weights) -> SolutionFailed:
     own, missing = (", ".join(filter(_NAME.fullmatch, names[:_NAMED])) for names in (weights.own, weights.missing))
     if failed.verdict is Verdict.WRONG_VALUES and own and missing:
         advice = (
-            f"its own {own} got no values of the reference's {missing}: name parameters as Model does, unless they are "
-            "drawn like its own, in the same order"
+            f"its own {own} got no values of the reference's {missing}: give parameters the names and shapes of "
+            "Model's, unless they are drawn like these, in the same order"
         )
         failed.failure = replace(failed.failure, next_step=f"{advice}; {failed.failure.next_step}")
     return failed
