@@ -101,7 +101,8 @@ class SimulatedTrial(Trial):
             self._found.checks[:] = compared
             whose = "the problem" if isinstance(error, InvalidProblem) else "it"
             reason = f"{whose} fits the full shape only: {error}"
-            if not compared or _has_unwritten(wrong):
+            is_sampled = any(one.scope != "complete" for one in compared)
+            if not compared or (is_sampled and _has_unwritten(wrong)):
                 raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
             self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{reason}")
             self._load_anew()

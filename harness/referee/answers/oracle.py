@@ -32,9 +32,9 @@ _PIECE_SHARE = 1 / 48
 """The share of a GPU's free memory that a piece may take."""
 _DOUBLE = 8
 """Bytes of a float64."""
-_SEARCHED_BYTES = {"cuda": 32 * 2**20, "cpu": 2**20}
-"""The bytes of inputs and outputs in float64 above which rows are searched for: judging a few rows then saves more time
-than the search takes."""
+_SEARCHED_BYTES = 2**20
+"""The bytes of inputs and outputs in float64 above which rows are searched for on a CPU: judging a few rows then saves
+more time than the search takes."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -98,7 +98,7 @@ class Oracle:
             if claimed and claimed.count > 1 and not self._are_independent(claimed, inputs, (0, 1)):
                 raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
             return False
-        most = min(_SEARCHED_BYTES[self._device], self._budget)
+        most = min(_SEARCHED_BYTES, self._budget) if self._device == "cpu" else self._budget
         if self._is_searched or count_elements(inputs, spec) * _DOUBLE <= most:
             return False
         self._is_searched = True

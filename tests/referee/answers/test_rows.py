@@ -93,18 +93,6 @@ def test_an_answer_that_fits_a_piece_is_not_divided(tmp_path: Path) -> None:
     assert made.oracle.rows(inputs, made.spec) is None
 
 
-@pytest.mark.parametrize(("device", "columns", "is_divided"), [
-    ("cpu", 8_000, False), ("cpu", 12_000, True), ("cuda", 300_000, False), ("cuda", 400_000, True),
-])  # fmt: skip
-def test_rows_are_searched_for_where_that_costs_less_than_judging_all(
-    tmp_path: Path, device: str, columns: int, is_divided: bool
-) -> None:
-    made = setting(tmp_path, "return torch.relu(x)", ONE.replace("6, 4", f"6, {columns}"), yaml="")
-    made.oracle._device = device  # its memory isn't needed to see how it is divided
-    inputs = made.inputs_with_rows(3)
-    assert (made.oracle.rows(inputs, made.spec) is not None) == is_divided
-
-
 def test_a_single_row_is_not_divided_again(tmp_path: Path) -> None:
     made, inputs = unclaimed(tmp_path, "return torch.relu(x)")
     rows = made.oracle.rows(inputs, made.spec)
