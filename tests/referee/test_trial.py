@@ -520,15 +520,10 @@ def tried_at_a_large_shape_alone(
     return SimulatedTrial(job, workers, load, found, lambda what: None, Written(), None), found
 
 
-class RightAtItsShape(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * (2 if len(x) == LARGE else 3)
-
-
 @pytest.mark.usefixtures("auditor", "small_simulator")
 def test_who_is_wrong_at_the_shrunk_shape_alone_is_fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
-    trial, found = tried_at_a_large_shape_alone(tmp_path, RightAtItsShape)
+    trial, found = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
     trial.check()
     assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
     assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", False)]

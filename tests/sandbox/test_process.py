@@ -204,8 +204,8 @@ def test_a_worker_that_was_lent_stays_with_what_it_has_made_or_unused(workers: W
 
 def test_a_reference_is_loaded_anew_where_another_text_of_it_was(workers: Workers) -> None:
     with workers.start() as worker:
-        for text in ("class Model: pass\n", "class Model: 'varied'\n"):
-            worker.ask(Load(worker.bring_text("problem.py", text), "Model", {}), 60)
+        for name in ("First", "Second"):
+            worker.ask(Load(worker.bring_text("problem.py", f"class {name}: pass\n"), name, {}), 60)
 
 
 def test_a_worker_that_does_not_come_up_is_nobody_s(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
