@@ -79,6 +79,32 @@ def test_honest_module_passes_with_every_variant(double: Setting) -> None:
     assert outcome.remarks == ()
 
 
+SOFTPLUS = DOUBLE.replace("x * 2", "torch.log(1 + torch.exp(x))").replace(
+    "return [torch.rand(rows, columns)]",
+    "x = torch.rand(rows, columns)\n    x[rows - 1, 7] = 10  # its exponential is infinite where it is enlarged\n"
+    "    return [x]",
+)
+
+
+class Softplus(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.log(1 + torch.exp(x))
+
+
+class SoftplusOfPositive(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.log(1 + torch.exp(x.clamp(0)))
+
+
+def test_what_the_reference_overflows_in_beyond_the_rows_that_were_tried_accuses_nobody(tmp_path: Path) -> None:
+    setting = setting_of(tmp_path, SOFTPLUS, "independent_batch: true\n")
+    outcome, _ = checked(setting, Softplus)
+    require_passed(outcome)
+    assert not outcome.fragile
+    assert any(tells(remark, "overflows") for remark in outcome.remarks)
+    assert verdict_of(setting, SoftplusOfPositive)[0] is Verdict.WRONG_VALUES
+
+
 def test_no_two_calls_of_a_turn_share_a_buffer_or_a_value(double: Setting) -> None:
     outcome, worker = checked(double, Honest, seeds=80)  # of 40 orders two are different
     assert {len(turn.calls) for turn in worker.turns} == {1, 2}

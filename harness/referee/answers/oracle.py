@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -32,9 +33,9 @@ _PIECE_SHARE = 1 / 48
 """The share of a GPU's free memory that a piece may take."""
 _DOUBLE = 8
 """Bytes of a float64."""
-_SEARCHED_BYTES = 2**20
-"""The bytes of inputs and outputs in float64 above which rows are searched for on a CPU: judging a few rows then saves
-more time than the search takes."""
+_SEARCHED_BYTES = {"cuda": 32 * 2**20, "cpu": 2**20}
+"""The bytes of inputs and outputs in float64 above which rows are searched for: judging a few rows then saves more time
+than the search takes."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -42,14 +43,33 @@ Piece = tuple[slice, tuple[torch.Tensor, ...]]
 """Some rows (dimension 0), or all, with the oracle's outputs for them."""
 
 
+@dataclass
+class Learned:
+    """What runs of the reference have taught an oracle. It holds for every solution."""
+
+    kind: OracleKind = "float64"
+    why_float32: str | None = None
+    rows: Rows | None = None
+    """Those that were found to be independent."""
+    is_searched: bool = False
+    """True where rows have been searched for."""
+
+
 class Oracle:
     """The right answer: the reference in float64, or in strict float32 where its code refuses float64."""
 
-    def __init__(self, reference: Reference, model: torch.nn.Module, independent_batch: bool, device: str) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        model: torch.nn.Module,
+        independent_batch: bool,
+        device: str,
+        learned: Learned | None = None,
+    ) -> None:
+        """`learned`: an earlier oracle's of the same model."""
         self._reference = reference
         self._is_claimed = independent_batch
-        self._found: Rows | None = None
-        self._is_searched = False
+        self._learned = learned or Learned()
         self._budget = piece_bytes(device)
         self._native = model
         self._device = device
@@ -58,8 +78,15 @@ class Oracle:
             self._double = None if is_large else copy.deepcopy(model).double()
             # As it is before any call; parameters are the model's own.
             self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None
-        self.kind: OracleKind = "float64"
-        self.why_float32: str | None = None
+
+    @property
+    def kind(self) -> OracleKind:
+        return self._learned.kind
+
+    @property
+    def why_float32(self) -> str | None:
+        """The reason why the oracle isn't in float64."""
+        return self._learned.why_float32
 
     def pieces(self, inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Piece]:
         """Compute the answer piece by piece: smaller pieces where the device's memory is short, and on the host where
@@ -98,13 +125,13 @@ class Oracle:
             if claimed and claimed.count > 1 and not self._are_independent(claimed, inputs, (0, 1)):
                 raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
             return False
-        most = min(_SEARCHED_BYTES, self._budget) if self._device == "cpu" else self._budget
-        if self._is_searched or count_elements(inputs, spec) * _DOUBLE <= most:
+        most = min(_SEARCHED_BYTES[self._device], self._budget)
+        if self._learned.is_searched or count_elements(inputs, spec) * _DOUBLE <= most:
             return False
-        self._is_searched = True
+        self._learned.is_searched = True
         for rows in possible_rows(inputs, spec):
             if self._can_divide(rows, inputs):
-                self._found = rows if self._divides_whole(rows, inputs) else None
+                self._learned.rows = rows if self._divides_whole(rows, inputs) else None
                 return True
         return False
 
@@ -121,8 +148,10 @@ class Oracle:
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 if not may_turn:
                     raise
-                self.kind = "float32"
-                self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
+                self._learned.kind = "float32"
+                self._learned.why_float32 = (
+                    f"the reference refuses float64 ({type(error).__name__}); judged against float32"
+                )
         return self._strictly(inputs)
 
     def native(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
@@ -167,7 +196,8 @@ class Oracle:
         """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""
         if self._is_claimed:
             return claimed_rows(inputs, spec)
-        return self._found if self._found and self._found.fit(inputs) else None
+        found = self._learned.rows
+        return found if found and found.fit(inputs) else None
 
     def _strictly(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         with _strict_float32():

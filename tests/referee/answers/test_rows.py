@@ -11,7 +11,7 @@ import torch
 from harness.referee.answers import oracle as oracle_module
 from harness.referee.answers.oracle import Oracle, _copied
 from harness.referee.judgement import judge_values
-from harness.referee.setting import Setting
+from harness.referee.setting import Setting, prepare_setting
 from tests.referee.answers.test_reference import setting
 
 ONE = """
@@ -91,6 +91,26 @@ def test_a_model_that_knows_its_batch_comes_whole(tmp_path: Path) -> None:
 def test_an_answer_that_fits_a_piece_is_not_divided(tmp_path: Path) -> None:
     made, inputs = unclaimed(tmp_path, "return torch.relu(x)", budget=8 * 48)
     assert made.oracle.rows(inputs, made.spec) is None
+
+
+@pytest.mark.parametrize(("device", "columns", "is_divided"), [
+    ("cpu", 8_000, False), ("cpu", 12_000, True), ("cuda", 300_000, False), ("cuda", 400_000, True),
+])  # fmt: skip
+def test_rows_are_searched_for_where_that_costs_less_than_judging_all(
+    tmp_path: Path, device: str, columns: int, is_divided: bool
+) -> None:
+    made = setting(tmp_path, "return torch.relu(x)", ONE.replace("6, 4", f"6, {columns}"), yaml="")
+    made.oracle._device = device  # its memory isn't needed to see how it is divided
+    inputs = made.inputs_with_rows(3)
+    assert (made.oracle.rows(inputs, made.spec) is not None) == is_divided
+
+
+def test_rows_are_searched_for_once_for_all_solutions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, inputs = unclaimed(tmp_path, "return torch.relu(x)")
+    later = prepare_setting(made.problem, made.case, made.master_seed, "cpu", lessons=made.lessons)
+    monkeypatch.delattr(Oracle, "_can_divide")
+    assert later.inputs_with_rows(3) is not inputs
+    assert later.oracle.rows(inputs, made.spec) == made.oracle.rows(inputs, made.spec) is not None
 
 
 def test_a_single_row_is_not_divided_again(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harness.model.arms import BASELINES, ReferenceArm
+from harness.referee.answers.reference import Reference
 from harness.referee.buffers.slots import Capacity
+from tests.referee.answers.test_rows import unclaimed
 
 TOTAL = 85_000_000_000
 
@@ -69,3 +73,18 @@ def test_slots_are_short_where_two_arms_can_t_both_keep_what_they_cached(
 )
 def test_arms_that_can_be_left_out_make_no_slots_short(input_bytes: int, output_bytes: int) -> None:
     assert not Capacity(5, BASELINES).affordable(input_bytes, output_bytes, TOTAL, TOTAL).is_short
+
+
+@pytest.mark.parametrize(("piece_bytes", "in_pieces"), [(64, True), (2**20, False)])
+def test_an_oracle_that_takes_all_rows_at_once_is_given_the_memory_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int, in_pieces: bool
+) -> None:
+    setting, inputs = unclaimed(tmp_path, "return torch.relu(x)")
+    assert setting.oracle.rows(inputs, setting.spec)
+    setting.oracle._budget = piece_bytes
+    monkeypatch.setattr(Reference, "on_gpu", True)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (TOTAL, TOTAL))
+    asked = []
+    monkeypatch.setattr(Capacity, "affordable", lambda self, *given: asked.append(given[-1]))
+    Capacity().slots(setting, inputs)
+    assert asked == [in_pieces]
