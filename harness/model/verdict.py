@@ -9,7 +9,7 @@ class Verdict(enum.Enum):
     """The outcome of one evaluation."""
 
     PASSED = "passed", "computes the reference's function on every case"
-    COMPILE_ERROR = "compile_error", "an extension doesn't compile"
+    COMPILE_ERROR = "compile_error", "its code doesn't compile"
     LOAD_ERROR = "load_error", "the file can't be imported, or ModelNew can't be constructed"
     RUNTIME_ERROR = "runtime_error", "a call raised, or a kernel failed to launch"
     MEMORY_ERROR = "memory_error", "a kernel accessed memory that isn't its own, or that nobody wrote"

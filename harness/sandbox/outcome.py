@@ -137,6 +137,14 @@ _KNOWN_CAUSES = (
         "a statement before the line named may lack its semicolon or bracket",
     ),
     (
+        r"module 'triton\.language' has no attribute '(tanh|pow|tan|sinh|cosh|atan|isnan|round)'",
+        "take it from triton.language.extra.libdevice: tl has no such function",
+    ),
+    (
+        r"must be of type tl\.constexpr|arange's range must be a power of 2",
+        "declare sizes of blocks as tl.constexpr and pass triton.next_power_of_2(n); mask what lies beyond n",
+    ),
+    (
         r"ModuleNotFoundError.*No module named",
         "install the package for the Python that judges (pip install …), or do without it",
     ),

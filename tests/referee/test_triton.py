@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
-from harness.referee.buffers.turns import _beyond_simulator, absent_language
+from harness.referee.buffers.turns import _beyond_simulator, absent_language, refused_by_triton
 from harness.referee.evaluation import with_expectation
 from harness.sandbox.wire.messages import Raised
 from tests.examples import passed
@@ -19,6 +19,25 @@ from tests.examples import passed
 IMPORTED = 'Traceback\n  File "/w/1/solution.py", line 3, in <module>\n    import triton\n'
 INSIDE = IMPORTED + '  File "/v/attention.py", line 7, in <module>\n    import triton\n'
 SET_TO_NONE = 'Traceback\n  File "/w/1/solution.py", line 9, in <module>\n    @triton.jit\n     ^^^^^^^^^^\n'
+
+
+REFUSED = """Traceback (most recent call last):
+  File "solutions/mish/solution.py", line 31, in forward
+    mish[(1,)](x, y, BLOCK=128)
+"""
+INNER = """triton.compiler.errors.CompilationError: at 3:11:
+@triton.jit
+def soft(value):
+    return tl.tanh(value)
+           ^
+AttributeError("module 'triton.language' has no attribute 'tanh'")"""
+OUTER = """at 4:20:
+@triton.jit
+def mish(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, soft(tl.load(x + at)))
+                     ^"""
+NO_TANH = "module 'triton.language' has no attribute 'tanh'"
 
 
 @pytest.fixture
@@ -74,6 +93,38 @@ def test_an_installed_language_that_is_missing_is_the_solution_s_mistake() -> No
     halted = Raised("ModuleNotFoundError", "import of tilelang halted; None in sys.modules", IMPORTED)
     assert absent_language(halted, "cuda", is_import=True) is None
     assert absent_language(halted, "sim", is_import=True) is not None
+
+
+@pytest.mark.parametrize(
+    ("type_name", "message", "traceback", "reason"),
+    [
+        ("CompilationError", INNER.partition(" ")[2], INNER, f'AttributeError("{NO_TANH}"), at: return tl.tanh(value)'),
+        (
+            "CompilationError",
+            OUTER,
+            f"{INNER}\n\nThe above exception was the direct cause:\n\n{REFUSED}triton.compiler.errors.{OUTER}",
+            f'AttributeError("{NO_TANH}"), at: return tl.tanh(value)',
+        ),
+        (
+            "CompilationError",
+            f"solution.py:3: {NO_TANH}, at: soft(x)",
+            REFUSED,
+            f"solution.py:3: {NO_TANH}, at: soft(x)",
+        ),
+        ("RuntimeError", "PassManager::run failed", REFUSED, "PassManager::run failed"),
+    ],
+)
+def test_what_triton_refuses_to_compile_is_a_compile_error(
+    type_name: str, message: str, traceback: str, reason: str
+) -> None:
+    failed = refused_by_triton(Raised(type_name, message, traceback))
+    assert failed is not None
+    assert (failed.verdict, failed.failure.reason) == (
+        Verdict.COMPILE_ERROR,
+        f"a Triton kernel doesn't compile: {reason}",
+    )
+    assert ("libdevice" in (failed.failure.next_step or "")) == ("tanh" in reason)
+    assert refused_by_triton(Raised("RuntimeError", message + "!", traceback)) is None
 
 
 @pytest.mark.usefixtures("is_installed")

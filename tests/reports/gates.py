@@ -17,7 +17,7 @@ def finding(**changes: Any) -> GateFinding:
     facts: dict[str, Any] = {
         "rule": "unexpected_verdict",
         "level": "failed",
-        "message": "compile_error: an extension doesn't compile",
+        "message": "compile_error: its code doesn't compile",
         "next_step": "mend it",
         "places": (PLACE,),
         "details": "cuda.cu(9): error",

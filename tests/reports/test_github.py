@@ -31,7 +31,7 @@ def test_an_annotation_has_file_line_title_and_message() -> None:
     (command,) = annotation_commands(report(judged("fast", finding()), folder="kernels/"))
     assert command == (
         "::error file=kernels/solutions/relu/fast/solution.py,line=7,title=relu/fast%3A unexpected_verdict::"
-        "compile_error: an extension doesn't compile%0Acuda.cu: 'x' is undefined%0Anext: mend it"
+        "compile_error: its code doesn't compile%0Acuda.cu: 'x' is undefined%0Anext: mend it"
     )
 
 

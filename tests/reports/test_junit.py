@@ -59,7 +59,7 @@ def test_a_failure_holds_message_type_place_and_next_step() -> None:
     assert failure.attrib["type"] == "unexpected_verdict"
     assert failure.attrib["message"].startswith("compile_error: ")
     assert failure.text == (
-        "compile_error: an extension doesn't compile\nat solutions/relu/fast/solution.py:7\nnext: mend it\n"
+        "compile_error: its code doesn't compile\nat solutions/relu/fast/solution.py:7\nnext: mend it\n"
         "cuda.cu(9): error"
     )
 

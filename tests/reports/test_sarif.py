@@ -23,7 +23,7 @@ def test_a_finding_has_rule_level_file_and_line() -> None:
     assert result["ruleId"] == "unexpected_verdict"
     assert result["level"] == "error"
     assert result["message"]["text"] == (
-        "relu/fast: compile_error: an extension doesn't compile\ncuda.cu: 'x' is undefined\nnext: mend it"
+        "relu/fast: compile_error: its code doesn't compile\ncuda.cu: 'x' is undefined\nnext: mend it"
     )
     assert result["locations"] == [
         {

@@ -22,7 +22,7 @@ import numpy
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_bfloat16 import offer_bfloat16
-from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_of_kernel
+from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.sandbox.wire.device import Account, Finding
 
@@ -136,13 +136,12 @@ class TritonKernels:
         return launched
 
     def _fail(self, launch: TritonLaunch, error: BaseException) -> None:
-        """Raise what the device would report for a fault, and what the compiler would for an unknown name; what the
-        interpreter can't do is a gap of the simulator's."""
+        """Raise what the device would report for a fault, and the compiler for what it refuses; what the interpreter
+        can't do is a gap of the simulator's."""
         while error.__cause__ is not None:
             error = error.__cause__
-        is_unknown = isinstance(error, NameError) or "module 'triton.language" in str(error)
-        if isinstance(error, Exception) and is_unknown and is_of_kernel(error):
-            raise error
+        if isinstance(error, Exception) and is_refused(error):
+            raise launch.refusal(error) from error
         if isinstance(error, AssertionError) and is_of_kernel(error):
             error = launch.fault("device-assert", str(error) or "an assertion failed", error)
         if not isinstance(error, KernelFault):

@@ -31,6 +31,10 @@ class KernelFault(Exception):
         self.finding = finding
 
 
+class CompilationError(Exception):
+    """The refusal of a kernel by Triton's compiler, by the name that it has there."""
+
+
 @dataclass
 class TritonLaunch:
     """A launch under way: its tensors by their parameters, and how much of it is to run."""
@@ -83,11 +87,13 @@ class TritonLaunch:
     def fault(self, kind: str, detail: str, raised: BaseException | None = None, count: int = 1) -> KernelFault:
         """Make the error of the kernel's line that is under way, or from which `raised` came."""
         frames = reversed(list(traceback.walk_tb(raised.__traceback__))) if raised else traceback.walk_stack(None)
-        file, line = _place(frames)
-        code = linecache.getline(file, line).strip() or None
-        return KernelFault(
-            Finding(kind, detail, self.kernel, Path(file).name, line, block=self._program, count=count, code=code)
-        )
+        file, line, code = _place(frames)
+        return KernelFault(Finding(kind, detail, self.kernel, file, line, block=self._program, count=count, code=code))
+
+    def refusal(self, raised: Exception) -> CompilationError:
+        """Make the error of Triton's compiler for the line of the kernel from which `raised` came."""
+        file, line, code = _place(reversed(list(traceback.walk_tb(raised.__traceback__))))
+        return CompilationError(f"{file}:{line}: {raised}, at: {code}")
 
     def _where(self, address: int) -> str:
         """Say how far it lies from the nearest tensor."""
@@ -96,6 +102,16 @@ class TritonLaunch:
             misses += [(address - end, f"behind the end of {name}")] if address >= end else []
             misses += [(first - address, f"before the beginning of {name}")] if address < first else []
         return "{:,} bytes {}".format(*min(misses)) if misses else "over the end of a tensor"
+
+
+def is_refused(error: Exception) -> bool:
+    """Tell whether Triton's compiler would refuse the kernel as well: for an unknown name, or by the rules of its
+    language on shapes and sizes, which the interpreter shares."""
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    if str(frame.f_globals.get("__name__")).startswith("triton.language."):
+        code = linecache.getline(frame.f_code.co_filename, line)
+        return isinstance(error, ValueError) and code.lstrip().startswith("raise ")
+    return is_of_kernel(error) and (isinstance(error, NameError) or "module 'triton.language" in str(error))
 
 
 def is_of_kernel(error: Exception) -> bool:
@@ -125,10 +141,11 @@ def _range(tensor: torch.Tensor) -> tuple[int, int]:
     return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
-def _place(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int]:
-    """Find the innermost line that is neither ours nor a library's."""
+def _place(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int, str | None]:
+    """Find the innermost line that is neither ours nor a library's: its file's name, its number and its text."""
     for frame, line in frames:
         name = frame.f_globals.get("__name__", "").partition(".")[0]
         if name not in ("harness", "triton", "numpy"):
-            return frame.f_code.co_filename, line
-    return "", 0
+            file = frame.f_code.co_filename
+            return Path(file).name, line, linecache.getline(file, line).strip() or None
+    return "", 0, None

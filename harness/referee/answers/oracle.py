@@ -45,7 +45,7 @@ Piece = tuple[slice, tuple[torch.Tensor, ...]]
 
 @dataclass
 class Learned:
-    """What runs of the reference have taught an oracle. It holds for every solution."""
+    """An oracle's knowledge from runs of the reference. It holds for every solution."""
 
     kind: OracleKind = "float64"
     why_float32: str | None = None

@@ -107,6 +107,9 @@ SOLUTIONS = {
     "undefined": (KERNEL.replace("twice(", "thrice("), CALL, ""),
     "masked_by_a_number": (SCALAR_MASK, CALL, ""),
     "misspelt": (KERNEL.replace("twice(", "tl.expp("), CALL, ""),
+    "odd_range": (KERNEL, CALL.replace("BLOCK=256", "BLOCK=100"), ""),
+    "sized_at_run_time": (KERNEL.replace("(y + at", "(y + tl.arange(0, n) * 0 + at", 1), CALL, ""),
+    "mixed_shapes": (KERNEL.replace("twice(", "tl.arange(0, 32) + twice("), CALL, ""),
     "in_bfloat16": (BFLOAT16, CALL, ""),
     "sums_in_bfloat16": (BFLOAT16_SUMS, CALL, PLUS),
     "adds_bfloat16": (
@@ -158,9 +161,12 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("asserts", Verdict.RUNTIME_ERROR),
         ("asks_for_triton", Verdict.PASSED),
         ("assembly", Verdict.UNSUPPORTED),
-        ("undefined", Verdict.RUNTIME_ERROR),
+        ("undefined", Verdict.COMPILE_ERROR),
         ("masked_by_a_number", Verdict.PASSED),
-        ("misspelt", Verdict.RUNTIME_ERROR),
+        ("misspelt", Verdict.COMPILE_ERROR),
+        ("odd_range", Verdict.COMPILE_ERROR),
+        ("sized_at_run_time", Verdict.COMPILE_ERROR),
+        ("mixed_shapes", Verdict.COMPILE_ERROR),
         ("in_bfloat16", Verdict.PASSED),
         ("sums_in_bfloat16", Verdict.PASSED),
         ("adds_bfloat16", Verdict.UNSUPPORTED),
@@ -186,6 +192,23 @@ def test_the_checked_build_takes_what_these_kernels_wrote_for_written(tmp_path: 
         "added": Verdict.PASSED,
         "too_small_a_grid": Verdict.WRONG_VALUES,
     }
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("undefined", "solution.py:15: name 'thrice' is not defined, at: tl.store("),
+        ("misspelt", "solution.py:15: module 'triton.language' has no attribute 'expp', at: tl.store("),
+        ("odd_range", "solution.py:14: arange's range must be a power of 2, at: at = tl.program_id(0)"),
+    ],
+)
+def test_what_triton_s_compiler_would_refuse_is_told_with_its_line(
+    judged: dict[str, Evaluation], name: str, words: str
+) -> None:
+    failure = judged[name].failure
+    assert failure is not None
+    assert failure.reason.startswith(f"a Triton kernel doesn't compile: {words}")
 
 
 @pytest.mark.sim
