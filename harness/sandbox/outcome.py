@@ -137,7 +137,7 @@ _KNOWN_CAUSES = (
         "a statement before the line named may lack its semicolon or bracket",
     ),
     (
-        r"module 'triton\.language' has no attribute '(tanh|pow|tan|sinh|cosh|atan|isnan|round)'",
+        r"module 'triton\.language(\.math)?' has no attribute '(tanh|pow|tan|sinh|cosh|atan|isnan|round)'",
         "take it from triton.language.extra.libdevice: tl has no such function",
     ),
     (

@@ -313,5 +313,6 @@ __global__ void count_down(float* out, int64_t steps) {
 torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps) {
   auto out = torch::zeros({blocks}, x.options());
   count_down<<<blocks, 32>>>(out.data_ptr<float>(), steps);
+  if (cudaGetLastError() != cudaSuccess) exit(1);
   return out;
 }

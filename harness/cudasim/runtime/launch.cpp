@@ -2,6 +2,7 @@
 #define HARNESS_SIM_DEVICE 1
 #include <dlfcn.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -160,6 +161,13 @@ void throw_if_nested(const Launch& launch) {
                            std::to_string(launch.nested.line) + " of " + file.substr(file.rfind('/') + 1));
 }
 
+// At the launch: a solution that ends its process where the next call tells of an error would take along what was seen.
+// Nobody catches it in a thread of the solution's, whose next call tells.
+void throw_if_failed() {
+  if (sim_sticky_error() == cudaSuccess || gettid() != getpid()) return;
+  throw std::runtime_error(std::string("CUDA error: ") + sim_error_string(sim_sticky_error()));
+}
+
 }  // namespace
 
 void count_block(Launch& launch) {
@@ -185,7 +193,7 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   std::vector<KernelArgument> given;
   given.swap(arguments);
   std::lock_guard<std::mutex> guard(launch_mutex);
-  if (sim_sticky_error() != cudaSuccess) return;
+  if (sim_sticky_error() != cudaSuccess) return throw_if_failed();
   Launch launch{};
   launch.grid = grid;
   launch.block = block;
@@ -208,6 +216,7 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   spent_s += launch.seconds();
   if (launch.has_atomics) count_atomics();
   throw_if_nested(launch);
+  throw_if_failed();
 }
 
 void sim_note_argument(const void* pointer, int position, bool is_const, bool is_opaque) {
