@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from harness.model.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
-from harness.referee.answers.oracle import Learned, Oracle, copied
+from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
+from harness.referee.answers.oracle import FoundRows, Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference, dtype_name
 from harness.referee.tolerance import (
     TOLD_BY,
@@ -57,7 +57,9 @@ class Lessons:
     """The evidence for the tolerances; None where nobody has asked yet."""
     variants: dict[int, Any] = field(default_factory=dict)
     """The variants that the reference bears, by a setting's `repeat` (inputs.draws)."""
-    oracle: Learned = field(default_factory=Learned)
+    oracle: tuple[OracleKind, str | None] | None = None
+    """The oracle's kind, and why it isn't in float64."""
+    rows: FoundRows = field(default_factory=FoundRows)
     call_s: float | None = None
     """The seconds of a call of the reference's, where they have been asked for."""
     is_short: bool = False
@@ -109,6 +111,7 @@ class Setting:
         if self.lessons.evidence is None:
             with self.lessons.learning():
                 self.lessons.evidence = self._gathered()
+            self.lessons.oracle = self.oracle.kind, self.oracle.why_float32
         return self.lessons.evidence
 
     def _gathered(self) -> tuple[ErrorEvidence, ...]:
@@ -121,7 +124,9 @@ class Setting:
     def inputs_with_rows(self, seed: int) -> list[Any]:
         """Make inputs, and have it found out which of their rows are independent, by a run that may change them."""
         inputs = self.reference.make_inputs(seed)
-        return self.reference.make_inputs(seed) if self.oracle.find_rows(inputs, self.spec) else inputs
+        with self.lessons.learning():
+            has_run = self.oracle.find_rows(inputs, self.spec)
+        return self.reference.make_inputs(seed) if has_run else inputs
 
     def evidence_on(self, inputs: Sequence[Any]) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on these inputs. Raises: InvalidProblem where it fails or overflows."""
@@ -266,13 +271,16 @@ def prepare_setting(
     spec = reference.output_spec(model, inputs)
     call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     is_claimed = problem.independent_batch and not problem.backward  # parameters' gradients are sums over all rows
+    oracle = Oracle(reference, model, is_claimed, device, lessons.rows)
+    if lessons.oracle is not None:
+        oracle.kind, oracle.why_float32 = lessons.oracle
     return Setting(
         problem=problem,
         case=case,
         master_seed=master_seed,
         reference=reference,
         model=model,
-        oracle=Oracle(reference, model, is_claimed, device, lessons.oracle),
+        oracle=oracle,
         spec=spec,
         precision=problem.precision or _usual_precision(inputs, spec),
         meta_inputs=meta_inputs,

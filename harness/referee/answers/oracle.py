@@ -44,15 +44,11 @@ Piece = tuple[slice, tuple[torch.Tensor, ...]]
 
 
 @dataclass
-class Learned:
-    """An oracle's knowledge from runs of the reference. It holds for every solution."""
+class FoundRows:
+    """The rows that were found to be independent, once they have been searched for."""
 
-    kind: OracleKind = "float64"
-    why_float32: str | None = None
     rows: Rows | None = None
-    """Those that were found to be independent."""
     is_searched: bool = False
-    """True where rows have been searched for."""
 
 
 class Oracle:
@@ -64,12 +60,12 @@ class Oracle:
         model: torch.nn.Module,
         independent_batch: bool,
         device: str,
-        learned: Learned | None = None,
+        found: FoundRows | None = None,
     ) -> None:
-        """`learned`: an earlier oracle's of the same model."""
+        """`found`: by an earlier oracle of the same model; what this one finds is added."""
         self._reference = reference
         self._is_claimed = independent_batch
-        self._learned = learned or Learned()
+        self._found = found or FoundRows()
         self._budget = piece_bytes(device)
         self._native = model
         self._device = device
@@ -78,15 +74,8 @@ class Oracle:
             self._double = None if is_large else copy.deepcopy(model).double()
             # As it is before any call; parameters are the model's own.
             self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None
-
-    @property
-    def kind(self) -> OracleKind:
-        return self._learned.kind
-
-    @property
-    def why_float32(self) -> str | None:
-        """The reason why the oracle isn't in float64."""
-        return self._learned.why_float32
+        self.kind: OracleKind = "float64"
+        self.why_float32: str | None = None
 
     def pieces(self, inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Piece]:
         """Compute the answer piece by piece: smaller pieces where the device's memory is short, and on the host where
@@ -126,12 +115,12 @@ class Oracle:
                 raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
             return False
         most = min(_SEARCHED_BYTES[self._device], self._budget)
-        if self._learned.is_searched or count_elements(inputs, spec) * _DOUBLE <= most:
+        if self._found.is_searched or count_elements(inputs, spec) * _DOUBLE <= most:
             return False
-        self._learned.is_searched = True
+        self._found.is_searched = True
         for rows in possible_rows(inputs, spec):
             if self._can_divide(rows, inputs):
-                self._learned.rows = rows if self._divides_whole(rows, inputs) else None
+                self._found.rows = rows if self._divides_whole(rows, inputs) else None
                 return True
         return False
 
@@ -148,10 +137,8 @@ class Oracle:
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 if not may_turn:
                     raise
-                self._learned.kind = "float32"
-                self._learned.why_float32 = (
-                    f"the reference refuses float64 ({type(error).__name__}); judged against float32"
-                )
+                self.kind = "float32"
+                self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
         return self._strictly(inputs)
 
     def native(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
@@ -196,7 +183,7 @@ class Oracle:
         """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""
         if self._is_claimed:
             return claimed_rows(inputs, spec)
-        found = self._learned.rows
+        found = self._found.rows
         return found if found and found.fit(inputs) else None
 
     def _strictly(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
