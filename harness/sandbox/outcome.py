@@ -145,6 +145,10 @@ _KNOWN_CAUSES = (
         "declare sizes of blocks as tl.constexpr and pass triton.next_power_of_2(n); mask what lies beyond n",
     ),
     (
+        r"Triton Error \[CUDA\]: invalid argument",
+        "a grid's second and third dimension end at 65,535: fold what exceeds that into the first",
+    ),
+    (
         r"ModuleNotFoundError.*No module named",
         "install the package for the Python that judges (pip install …), or do without it",
     ),

@@ -19,6 +19,8 @@ from harness.sandbox.wire.device import Finding
 if TYPE_CHECKING:
     import torch
 
+_MOST_PROGRAMS = (2**31 - 1, 65_535, 65_535)
+"""The limits of a grid (CUDA C++ Programming Guide, Compute Capabilities)."""
 _TRIED_S = 0.2
 """The time after which a launch's first programs say how long all of them would take."""
 
@@ -53,7 +55,10 @@ class TritonLaunch:
     _ran: int = 0
 
     def begins(self, program: Sequence[int], grid: Sequence[int]) -> bool:
-        """Tell whether this program is to run. Raises: KernelFault where all of them would take too long."""
+        """Tell whether this program is to run. Raises: KernelFault where all of them would take too long, or are too
+        many for a grid."""
+        if any(size > most for size, most in zip(grid, _MOST_PROGRAMS, strict=True)):
+            raise self.fault("launch-error", f"a grid of {tuple(grid)} programs, where {_MOST_PROGRAMS} are the most")
         programs = grid[0] * grid[1] * grid[2]
         if self.sampled is not None:
             self._chosen = self._chosen if self._chosen is not None else _chosen(programs, *self.sampled)
