@@ -15,7 +15,7 @@ from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken, Weights
-from harness.referee.inputs.draws import Drawn, bears_all, fair_variants
+from harness.referee.inputs.draws import Drawn, fair_variants
 from harness.referee.judgement import describe_finding, describe_mismatch
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
@@ -135,27 +135,23 @@ class _CaseFindings:
         self.findings += taken.answered.findings
         whole = case.rng.randrange(len(drawn))
         for call, one in enumerate(drawn):
-            decides = one.decides or case.config.correctness.fragile == "fail"
-            if decides:
-                row = case.row_of(taken, call) if call != whole and one.variant is None else None
-                check, failed = judge_call(case, taken, call, "row" if row else "complete", row)
-            else:
-                check, failed = case.judge(taken, call, "complete"), None
-            if not check.passed and not bears_all(case.setting, one):
-                self.remarks.append(f"{check.case}: not judged with {check.variant} inputs: the reference overflows")
-            elif not (check.passed or decides):
-                self._remark_on(check)
-            else:
-                self.checks.append(check)
-                self.failed = failed
-                if failed:
-                    return
-                if one.variant is not None and one.variant.name == "few_terms":
-                    self.computed_in = case.computed_in(taken, call)
+            if not one.decides and case.config.correctness.fragile == "remark":
+                self._remark_on(case.judge(taken, call, "complete"))
+                continue
+            row = case.row_of(taken, call) if call != whole and one.variant is None else None
+            check, self.failed = judge_call(case, taken, call, "row" if row else "complete", row)
+            self.checks.append(check)
+            if self.failed:
+                return
+            if one.variant is not None and one.variant.name == "few_terms":
+                self.computed_in = case.computed_in(taken, call)
         if is_idle and self.watch is not None and all(one.variant is None for one in drawn):
             self.watch(taken.answered, taken.wall_ns, is_traced)
 
     def _remark_on(self, check: Check) -> None:
+        if check.passed:
+            self.checks.append(check)
+            return
         self.fragile.append(check)
         wrong = next(output for output in check.outputs if not output.passed)
         self.remarks.append(f"{check.case}: fragile: with {check.variant} inputs {describe_mismatch(wrong)}")

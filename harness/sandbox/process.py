@@ -45,6 +45,7 @@ from harness.sandbox.wire.messages import (
     WarmUp,
 )
 
+_TOLD_CHARS = 20_000
 _LOG = logging.getLogger("harness")
 _REMEDY = "'harness doctor' says what is missing and how to get it"
 _MEMORY_SHARE = 0.8
@@ -66,11 +67,12 @@ class TextsNotBuilt(Exception):
 
 
 class SolutionRaised(Exception):
-    """The worker answered with an exception of the solution's."""
+    """The worker answered with an exception of the solution's, whose words are cut: they are searched for causes."""
 
     def __init__(self, raised: Raised) -> None:
-        super().__init__(raised.message)
-        self.raised = raised
+        super().__init__(raised.message[:_TOLD_CHARS])
+        message, traceback = raised.message[:_TOLD_CHARS], raised.traceback[-_TOLD_CHARS:]
+        self.raised = replace(raised, message=message, traceback=traceback)
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,21 @@ import pytest
 import torch
 from torch import nn
 
+from harness.model.check import Check
+from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers import buffers as buffers_module
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.case_turns import CaseTurns
+from harness.referee.buffers.laid import KeptRow
+from harness.referee.buffers.slots import Capacity
 from harness.referee.correctness import CaseOutcome
+from harness.referee.inputs.draws import Drawn
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
-from tests.referee.in_process import InProcessDevice, checked, setting_of
+from tests.referee.in_process import InProcessDevice, InProcessWorker, checked, in_process_host, setting_of
 from tests.wording import tells
 
 DOUBLE = """\
@@ -79,6 +86,31 @@ def test_honest_module_passes_with_every_variant(double: Setting) -> None:
     assert outcome.remarks == ()
 
 
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_wrong_row_is_confirmed_on_the_whole_call(
+    double: Setting, monkeypatch: pytest.MonkeyPatch, changes: bool
+) -> None:
+    worker: Any = InProcessWorker(Honest)
+    with open_buffers(double, in_process_host(), Capacity()) as buffers:
+        case = CaseTurns(double, buffers, worker, Config())
+        case.construct()
+        taken = case.turn([Drawn(3)])
+        row = KeptRow(0, 2, [value[2:3] for value in double.reference.make_inputs(3)])
+        assert case.judge_row(taken, row, "row").scope == "row"
+        (output,) = buffers.outputs(taken.laid.slots[0])
+        output[2] += 1
+        assert not case.judge_row(taken, row, "row").passed
+        judge = case.judge
+
+        def mending(*given: Any) -> Check:
+            output[2] -= 1 if changes else 0
+            return judge(*given)
+
+        monkeypatch.setattr(case, "judge", mending)
+        check = case.judge_row(taken, row, "timed_turn")
+    assert (check.passed, check.outputs[0].compared) == (False, 5000 if changes else 30_000)
+
+
 SOFTPLUS = DOUBLE.replace("x * 2", "torch.log(1 + torch.exp(x))").replace(
     "return [torch.rand(rows, columns)]",
     "x = torch.rand(rows, columns)\n    x[rows - 1, 7] = 10  # its exponential is infinite where it is enlarged\n"
@@ -91,9 +123,11 @@ class Softplus(nn.Module):
         return torch.log(1 + torch.exp(x))
 
 
-class SoftplusOfPositive(nn.Module):
+class OneWrongWhereOneOverflows(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.log(1 + torch.exp(x.clamp(0)))
+        y = torch.log(1 + torch.exp(x))
+        y[5, 9] += 4 * bool(y.isinf().any())
+        return y
 
 
 def test_what_the_reference_overflows_in_beyond_the_rows_that_were_tried_accuses_nobody(tmp_path: Path) -> None:
@@ -101,8 +135,20 @@ def test_what_the_reference_overflows_in_beyond_the_rows_that_were_tried_accuses
     outcome, _ = checked(setting, Softplus)
     require_passed(outcome)
     assert not outcome.fragile
-    assert any(tells(remark, "overflows") for remark in outcome.remarks)
-    assert verdict_of(setting, SoftplusOfPositive)[0] is Verdict.WRONG_VALUES
+    verdict, reason = verdict_of(setting, OneWrongWhereOneOverflows)
+    assert (verdict, "first at [5, 9]" in reason) == (Verdict.WRONG_VALUES, True)
+
+
+MASKED = DOUBLE.replace("x * 2", "(x * 2).masked_fill(torch.ones_like(x).triu().bool(), float('-inf'))")
+
+
+class MaskedOfPositive(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x.clamp(0) * 2).masked_fill(torch.ones_like(x).triu().bool(), float("-inf"))
+
+
+def test_infinities_of_the_reference_excuse_no_other_value(tmp_path: Path) -> None:
+    assert verdict_of(setting_of(tmp_path, MASKED, ""), MaskedOfPositive)[0] is Verdict.WRONG_VALUES
 
 
 def test_no_two_calls_of_a_turn_share_a_buffer_or_a_value(double: Setting) -> None:

@@ -21,8 +21,8 @@ from harness.run.cache import cache_folder
 from harness.sandbox import process
 from harness.sandbox.family import has_ended
 from harness.sandbox.outcome import SolutionFailed, WorkerKilled
-from harness.sandbox.process import Made, WorkerProcess
-from harness.sandbox.wire.messages import Describe, Load
+from harness.sandbox.process import Made, SolutionRaised, WorkerProcess
+from harness.sandbox.wire.messages import Describe, Load, Raised
 from tests.fork_servers import OwnForkServers
 
 pytestmark = pytest.mark.sim
@@ -274,3 +274,9 @@ def test_who_speaks_out_of_turn_is_quoted_in_numbers(workers: Workers, tmp_path:
             load(worker, tmp_path, TALKS)
     (evidence,) = caught.value.failure.evidence
     assert (evidence.check, evidence.numbers) == ("private_socket", {"answers": 1})
+
+
+def test_the_words_of_an_exception_are_cut() -> None:
+    raised = SolutionRaised(Raised("ValueError", "begins" + "a" * 10**6, "b" * 10**6 + "ends")).raised
+    assert (len(raised.message), len(raised.traceback)) == (20_000, 20_000)
+    assert (raised.message[:6], raised.traceback[-4:]) == ("begins", "ends")

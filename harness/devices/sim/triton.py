@@ -138,7 +138,7 @@ class TritonKernels:
     def _fail(self, launch: TritonLaunch, error: BaseException) -> None:
         """Raise what the device would report for a fault, and the compiler for what it refuses; what the interpreter
         can't do is a gap of the simulator's."""
-        while error.__cause__ is not None:
+        while error.__cause__ is not None and error.__cause__.__traceback__ is not None:
             error = error.__cause__
         if isinstance(error, Exception) and is_refused(error):
             raise launch.refusal(error) from error

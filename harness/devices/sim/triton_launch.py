@@ -113,7 +113,7 @@ def is_refused(error: Exception) -> bool:
     """Tell whether Triton's compiler would refuse the kernel as well: for an unknown name, or by the rules of its
     language on shapes and sizes, which the interpreter shares."""
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
-    if str(frame.f_globals.get("__name__")).startswith("triton.language."):
+    if frame.f_globals.get("__name__") == "triton.language.semantic":
         code = linecache.getline(frame.f_code.co_filename, line)
         return isinstance(error, ValueError) and code.lstrip().startswith("raise ")
     return is_of_kernel(error) and (isinstance(error, NameError) or "module 'triton.language" in str(error))

@@ -97,6 +97,15 @@ class Comparison:
         self._worst = max(self._worst, worst.excess)
 
 
+def within(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
+    """Tell for each element whether it is within the tolerance."""
+    found = torch.empty(got.shape, dtype=torch.bool, device=got.device)
+    for part in parts_of(got):
+        _, excess, _ = _errors(got[part], want[part].to(got.device), tolerance, None)
+        found[part] = excess <= 1
+    return found
+
+
 def parts_of(values: torch.Tensor) -> Iterator[tuple[slice, ...]]:
     """Divide a tensor into parts whose temporaries are small beside it where it is large."""
     return _chunks(values.shape, _CHUNK if values.is_cuda else _CPU_CHUNK)

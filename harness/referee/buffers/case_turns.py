@@ -174,11 +174,21 @@ class CaseTurns:
         return self.setting.check(drawn.seed, scope, compared, drawn.variant.words if drawn.variant else None)
 
     def judge_row(self, taken: Taken, row: KeptRow, scope: Scope) -> Check:
-        """Judge one row of one call's outputs; the others are not compared."""
-        got = [output[row.row : row.row + 1] for output in self.buffers.outputs(taken.laid.slots[row.call])]
+        """Judge one row of one call's outputs; where it is wrong, the whole call, in which the reference may err by
+        more, unless the row has changed meanwhile."""
+        got = self._row_of_outputs(taken, row)
         drawn = taken.laid.drawn[row.call]
         compared = judge_values(got, row.inputs, self.setting, drawn.tolerances)
-        return self.setting.check(drawn.seed, scope, tuple(_moved(one, row.row) for one in compared))
+        check = self.setting.check(drawn.seed, scope, tuple(_moved(one, row.row) for one in compared))
+        if check.passed:
+            return check
+        whole = self.judge(taken, row.call, "complete" if scope == "row" else scope)
+        pairs = zip(got, self._row_of_outputs(taken, row), strict=True)
+        return whole if all(torch.equal(_bits(one), _bits(two)) for one, two in pairs) else check
+
+    def _row_of_outputs(self, taken: Taken, row: KeptRow) -> list[torch.Tensor]:
+        """A copy of a row of one call's outputs."""
+        return [output[row.row : row.row + 1].clone() for output in self.buffers.outputs(taken.laid.slots[row.call])]
 
     def computed_in(self, taken: Taken, call: int) -> str | None:
         """Name the arithmetic that a call's values show; None where they show none."""
@@ -286,6 +296,10 @@ def seeds_of(setting: Setting, *purpose: object) -> Callable[[], int]:
     """A new seed at every call, all of them following from the master seed."""
     numbers = iter(range(2**62))
     return lambda: setting.seed("inputs", *purpose, next(numbers))
+
+
+def _bits(values: torch.Tensor) -> torch.Tensor:
+    return values.reshape(-1).view(torch.uint8)
 
 
 def _moved(comparison: OutputComparison, row: int) -> OutputComparison:

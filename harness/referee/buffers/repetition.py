@@ -24,11 +24,8 @@ _UNASKED_CHARS = 200
 def judge_call(
     case: CaseTurns, taken: Taken, call: int, scope: Scope, row: KeptRow | None = None
 ) -> tuple[Check, SolutionFailed | None]:
-    """Check one call of a turn, or a `row` of it alone, and return the failure if it fails. Where a row is wrong, the
-    whole call decides: in it the reference may err by more."""
+    """Check one call of a turn, or a `row` of it alone, and return the failure if it fails."""
     check = case.judge_row(taken, row, scope) if row else case.judge(taken, call, scope)
-    if row and not check.passed:
-        check = case.judge(taken, call, "complete" if scope == "row" else scope)
     return check, None if check.passed else _failure(case, taken, call, check)
 
 

@@ -13,7 +13,7 @@ from harness.model.check import Tolerance
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.answers.rows import is_floating
-from harness.referee.inputs.fairness import fair_inputs, loses_values
+from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, in_one_row, is_ambiguous, ladders
 from harness.referee.setting import Setting
@@ -123,20 +123,6 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
         setting.lessons.is_short = True
         return None
     return Drawn(seed, variant, fair.tolerances, fair.decides) if fair else None
-
-
-def bears_all(setting: Setting, drawn: Drawn) -> bool:
-    """Say whether the reference gives numbers for the whole of a draw, whose variant was tried on a few rows: asked
-    where a solution fails. True also where memory is too short to tell."""
-    if drawn.variant is None:
-        return True
-    try:
-        plain = [one.isfinite() for one in setting.oracle.native(setting.reference.make_inputs(drawn.seed))]
-        return not loses_values(drawn.variant, setting.oracle.native(make_inputs(setting, drawn)), plain)
-    except InvalidProblem:
-        return False
-    except (torch.OutOfMemoryError, MemoryError):
-        return True
 
 
 def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Random) -> Drawn | None:

@@ -110,6 +110,11 @@ SOLUTIONS = {
     "odd_range": (KERNEL, CALL.replace("BLOCK=256", "BLOCK=100"), ""),
     "sized_at_run_time": (KERNEL.replace("(y + at", "(y + tl.arange(0, n) * 0 + at", 1), CALL, ""),
     "mixed_shapes": (KERNEL.replace("twice(", "tl.arange(0, 32) + twice("), CALL, ""),
+    "by_imported_name": (
+        KERNEL.replace("(y + at", "(y + arange(0, BLOCK) * 0 + at", 1),
+        CALL,
+        "from triton.language import arange",
+    ),
     "too_large_a_grid": (KERNEL, CALL.replace("256),)", "256), 1, 65_536)"), ""),
     "in_bfloat16": (BFLOAT16, CALL, ""),
     "sums_in_bfloat16": (BFLOAT16_SUMS, CALL, PLUS),
@@ -166,6 +171,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
         ("masked_by_a_number", Verdict.PASSED),
         ("misspelt", Verdict.COMPILE_ERROR),
         ("too_large_a_grid", Verdict.RUNTIME_ERROR),
+        ("by_imported_name", Verdict.UNSUPPORTED),  # the interpreter finds tl.arange alone
         ("odd_range", Verdict.COMPILE_ERROR),
         ("sized_at_run_time", Verdict.COMPILE_ERROR),
         ("mixed_shapes", Verdict.COMPILE_ERROR),
