@@ -115,6 +115,7 @@ class TritonKernels:
     def _made(self, init: Callable[..., None], grid: Any) -> Callable[..., None]:
         def made(executor: Any, fn: Any, *rest: Any, **more: Any) -> None:
             init(executor, fn, *rest, **more)
+            executor.grid = _launched_grid(executor.grid)
             executor.fn = _Programs(executor.fn, lambda: self._current().begins(grid.grid_idx, grid.grid_dim))
 
         return made
@@ -173,6 +174,11 @@ class TritonKernels:
             return convert(*args)
 
         return made
+
+
+def _launched_grid(grid: Any) -> Any:
+    """The grid as a GPU's launcher takes it: any sequence, of which the first three dimensions count, or a function."""
+    return (lambda given: _launched_grid(grid(given))) if callable(grid) else tuple(grid)[:3]
 
 
 def _with_numbers(interpreter: Any) -> Callable[[Any], Any]:

@@ -115,7 +115,8 @@ def is_refused(error: Exception) -> bool:
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
     if frame.f_globals.get("__name__") == "triton.language.semantic":
         code = linecache.getline(frame.f_code.co_filename, line)
-        return isinstance(error, ValueError) and code.lstrip().startswith("raise ")
+        is_rule = isinstance(error, ValueError) or type(error).__name__ == "IncompatibleTypeErrorImpl"
+        return is_rule and code.lstrip().startswith("raise ")
     return is_of_kernel(error) and (isinstance(error, NameError) or "module 'triton.language" in str(error))
 
 
