@@ -91,7 +91,8 @@ class OutputComparison:
 
     `worst` is the largest |got − want| / (atol + rtol·|want|): above 1 is a mismatch. It is infinite where NaN
     or infinities don't coincide, and where an exact comparison differs. `compared` may be below `elements`:
-    in sampled blocks only what these blocks wrote is compared.
+    in sampled blocks only what these blocks wrote is compared, and with changed inputs that failed only what the
+    reference itself gets right.
     """
 
     shape: tuple[int, ...]
