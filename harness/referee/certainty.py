@@ -13,6 +13,7 @@ import re
 from harness.model.check import Check, OutputComparison
 from harness.model.evaluation import Evaluation, Failure
 from harness.model.verdict import Verdict
+from harness.referee.buffers.turns import DOESNT_COMPILE
 from harness.referee.shrinking import SHRUNK
 from harness.referee.tolerance import FORGIVEN, MARGIN, TOLD_BY
 
@@ -47,6 +48,8 @@ def is_certain(evaluation: Evaluation) -> bool:
         failed = [check for check in evaluation.checks if not check.passed]
         return any(_is_far_off(check, evaluation.problem.precision) for check in failed)
     is_first_call = all(check.case != failure.case for check in evaluation.checks)
+    if evaluation.verdict is Verdict.COMPILE_ERROR:  # of C++, nvcc may think otherwise
+        return is_first_call and failure.reason.startswith(DOESNT_COMPILE)
     if evaluation.verdict is Verdict.RUNTIME_ERROR:
         return is_first_call and _follows_from_text(failure)
     return evaluation.verdict in _OF_FORM and is_first_call

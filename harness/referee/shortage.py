@@ -12,7 +12,6 @@ import functools
 import inspect
 import itertools
 import random
-import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,6 +24,7 @@ from harness.errors import Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import piece_bytes
+from harness.referee.answers.reference import lacks_memory
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.slots import Capacity
@@ -135,5 +135,4 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _is_shortage(error: BaseException) -> bool:
     if isinstance(error, SolutionFailed):
         return error.verdict is Verdict.OUT_OF_MEMORY
-    words = re.search(r"out of memory|CUBLAS_STATUS_ALLOC_FAILED", str(error))
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or words is not None
+    return lacks_memory(error)

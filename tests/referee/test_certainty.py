@@ -102,6 +102,12 @@ def test_a_name_that_nothing_defines_is_certain_in_a_call_too() -> None:
     assert not is_certain(simulated(Verdict.RUNTIME_ERROR, "barrier-divergence in pool at line 3"))
 
 
+@pytest.mark.parametrize(("case", "expected"), [("full", True), ("shrunk", False), (None, False)])
+def test_what_triton_refuses_is_certain_at_a_shape_of_the_problem_s_own(case: str | None, expected: bool) -> None:
+    reason = "a Triton kernel doesn't compile: solution.py:3: arange's range must be a power of 2, at: tl.arange(0, n)"
+    assert is_certain(simulated(Verdict.COMPILE_ERROR, reason, case=case)) is expected
+
+
 @pytest.mark.parametrize(
     "verdict",
     [

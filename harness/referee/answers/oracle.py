@@ -20,6 +20,7 @@ from harness.referee.answers.reference import (
     Placed,
     Reference,
     blamed_on,
+    lacks_memory,
     tensors_of,
 )
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
@@ -132,9 +133,9 @@ class Oracle:
                 with torch.no_grad(), _strict_float32():
                     model = self._double_on(self._device)
                     return _outputs(model(*[_double(v) for v in inputs]))
-            except (torch.OutOfMemoryError, MemoryError):
-                raise
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
+                if lacks_memory(error):
+                    raise torch.OutOfMemoryError(str(error)) from error
                 if not may_turn:
                     raise
                 self.kind = "float32"

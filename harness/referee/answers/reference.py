@@ -9,6 +9,7 @@ import inspect
 import itertools
 import math
 import random
+import re
 import sys
 import threading
 import traceback
@@ -44,6 +45,14 @@ _BEYOND = 2**63
 
 PROBLEM_ERRORS = (Exception, SystemExit)
 """Errors that a problem's code raises. A sys.exit() in it is a mistake like any other and must not end the run."""
+
+
+_LACKS_MEMORY = re.compile(r"out of memory|CUBLAS_STATUS_ALLOC_FAILED")
+"""The words of torch where the driver or a library has none left: then the error is a RuntimeError."""
+
+
+def lacks_memory(error: BaseException) -> bool:
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or bool(_LACKS_MEMORY.search(str(error)))
 
 
 class InvalidProblem(Exception):
@@ -306,6 +315,8 @@ def blamed_on(reference: Reference, what: str) -> Iterator[None]:
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         raise
     except PROBLEM_ERRORS as error:
+        if lacks_memory(error):
+            raise torch.OutOfMemoryError(str(error)) from error
         frames = traceback.extract_tb(error.__traceback__)
         where = next((f" at problem.py:{one.lineno}" for one in reversed(frames) if one.filename == reference.path), "")
         raise InvalidProblem(f"{what} in case '{reference.case}'{where}: {type(error).__name__}: {error}") from error

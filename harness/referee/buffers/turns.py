@@ -48,6 +48,7 @@ _OF_TORCHS_CUDA = re.compile(
 _ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _TRITONS_REFUSALS = {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}
+DOESNT_COMPILE = "a Triton kernel doesn't compile"
 _PASS_FAILED = "PassManager::run failed"
 _REFUSED = re.compile(
     r"^triton\.compiler\.errors\.\w+: at \d+:\d+:\n(?P<code>(?:.*\n)*?) *\^\n(?P<what>.*\S.*)", re.MULTILINE
@@ -233,7 +234,7 @@ def refused_by_triton(raised: Raised) -> SolutionFailed | None:
         return None
     told = _REFUSED.search(raised.traceback)  # the innermost comes first
     what = f"{told['what']}, at: {told['code'].splitlines()[-1].strip()}" if told else first_line(raised.message)
-    return SolutionFailed(Verdict.COMPILE_ERROR, f"a Triton kernel doesn't compile: {what}", raised.traceback)
+    return SolutionFailed(Verdict.COMPILE_ERROR, f"{DOESNT_COMPILE}: {what}", raised.traceback)
 
 
 def absent_language(raised: Raised, backend: BackendName, is_import: bool) -> SolutionFailed | None:

@@ -296,6 +296,17 @@ def test_a_model_that_refuses_double_by_another_error_is_answered_in_float32(tmp
     assert made.oracle.kind == "float32"
 
 
+@pytest.mark.parametrize(
+    "words", ["CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"]
+)
+def test_a_library_that_lacks_memory_makes_no_oracle_one_in_float32(tmp_path: Path, words: str) -> None:
+    forward = f"if x.dtype != torch.float32:\n    raise RuntimeError({words!r})\nreturn x"
+    made = setting(tmp_path, forward)
+    with pytest.raises(torch.OutOfMemoryError):
+        made.oracle.answer_anywhere(made.reference.make_inputs(3), made.spec)
+    assert made.oracle.kind == "float64"
+
+
 def test_the_global_switches_are_left_as_they_were(tmp_path: Path) -> None:
     made = setting(tmp_path, "return x @ torch.ones(4, 2, dtype=torch.float32)")
     before = (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)

@@ -132,6 +132,17 @@ def test_arms_warm_up_with_turns_that_are_not_kept() -> None:
     assert len(arms.turns) == 8 + 8 * 4
 
 
+def test_of_two_long_calls_one_warms_up() -> None:
+    class Slow(ScriptedArms):
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
+            taken = super().turn(arm, calls, metric)
+            return replace(taken, call_ns=(200_000_000,) * calls) if arm == "solution" else taken
+
+    arms = Slow()
+    measure(arms, CONFIG, random.Random(1), 4, clock=ticking(0))
+    assert sorted(arms.turns[: arms.warm_after]) == [("eager", 2)] * 3 + [("solution", 1)] * 2 + [("solution", 2)]
+
+
 def test_arms_warm_up_until_their_times_settle() -> None:
     class Waking(ScriptedArms):
         """Its solution gets faster by a tenth with each turn, five times; eager never comes to rest."""
