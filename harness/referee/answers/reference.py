@@ -45,8 +45,6 @@ _BEYOND = 2**63
 
 PROBLEM_ERRORS = (Exception, SystemExit)
 """Errors that a problem's code raises. A sys.exit() in it is a mistake like any other and must not end the run."""
-
-
 _LACKS_MEMORY = re.compile(r"out of memory|CUBLAS_STATUS_ALLOC_FAILED")
 """The words of torch where the driver or a library has none left: then the error is a RuntimeError."""
 

@@ -133,10 +133,10 @@ def take_block(
 def warm_up(arms: Arms, arm: ArmName, config: TimingConfig, most_calls: int) -> tuple[int, bool]:
     """Take short turns until their times settle, or there were many: of two calls, or of one where two take long.
     Returns the fastest call, in ns, and whether they have settled."""
+    most = min(2, most_calls)
     medians: list[float] = []
     seen: list[int] = []
     while len(medians) < _MOST_WARM_UPS:
-        most = min(2, most_calls)
         turn = arms.turn(arm, turn_length([min(seen)], most) if seen else most)
         seen += turn.call_ns
         medians.append(median(turn.call_ns))
