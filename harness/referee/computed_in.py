@@ -70,22 +70,27 @@ _FEWEST = 16
 """Elements below which an error has hardly a direction."""
 
 
-def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> str | None:
+def computed_in(
+    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], wrong_row: int | None = None
+) -> str | None:
     """Name the arithmetic that outputs for these inputs show: one cheaper than the problem's precision, or that; None
-    where they show neither."""
+    where they show neither. With a `wrong_row`, rows from there on are looked at, whose largest error must be explained
+    as well: those of a kernel in tf32 that also races aren't."""
     precision = setting.precision
+    row = wrong_row or 0
     if setting.oracle.rows(inputs, setting.spec) is None and count_elements(inputs, setting.spec) > _MOST_ELEMENTS:
         return None
     try:
-        some = setting.some_rows(inputs, _EXAMINED)
+        some = setting.some_rows(inputs, _EXAMINED, row)
         want = setting.oracle.answer(copied(some), may_turn=False)
-        error = _difference(outputs, want) - _difference(setting.rounded(want), want)  # results are rounded anyway
+        error = _difference(outputs, want, row) - _difference(setting.rounded(want), want)  # results are rounded anyway
+        largest = None if wrong_row is None else int(error.abs().argmax())
         size = float(error.norm())
         moved = list(_effects(setting, some, want, CHEAPER[precision][-1], _OPERANDS[:1]))
         if all(size < _ABSENT * float(one.norm()) for one in moved):
             return _OTHERWISE.get(precision, precision)
         for name in CHEAPER[precision]:
-            if any(_explains(one, error) for one in _effects(setting, some, want, name, _OPERANDS)):
+            if any(_explains(one, error, largest) for one in _effects(setting, some, want, name, _OPERANDS)):
                 return name
     except Exception:  # code of a problem's runs in a format that it wasn't written for, and nothing hangs on the name
         pass
@@ -111,19 +116,21 @@ def _effects(
             yield _difference(rounded, want)
 
 
-def _explains(moved: torch.Tensor, error: torch.Tensor) -> bool:
-    """Say whether an error has about so much of a rounding's effect, and little else."""
+def _explains(moved: torch.Tensor, error: torch.Tensor, largest: int | None) -> bool:
+    """Say whether an error has about so much of a rounding's effect, and little else; its `largest` element too."""
     part = float(error @ moved) / max(_LEAST, float(moved @ moved))
     is_alike = float((error - moved).norm()) < _EXPLAINED * float(error.norm())
+    if largest is not None:
+        is_alike &= float((error - moved)[largest].abs()) < _EXPLAINED * float(error[largest].abs())
     return is_alike and _SHOWN < part < 1 / _SHOWN and error.numel() >= _FEWEST
 
 
-def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The differences from the right values of the first rows, of all outputs in units of their size; 0 where either
-    isn't finite."""
+def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], row: int = 0) -> torch.Tensor:
+    """The differences from the right values of some rows, those from `row` on as far as there are as many, of all
+    outputs in units of their size; 0 where either isn't finite."""
     found = []
     for one, right in zip(got, want, strict=True):
-        same = one[: len(right)] if right.dim() else one
+        same = one[min(row, len(one) - len(right)) :][: len(right)] if right.dim() else one
         size = rms(right)
         if right.is_floating_point() and size:
             found.append(((same.to(right.device).double() - right) / size).nan_to_num(0.0, 0.0, 0.0).flatten())

@@ -133,6 +133,20 @@ def test_the_outcome_has_the_name(tmp_path: Path) -> None:
     assert checked(lenient, InBfloat16)[0].computed_in == "bfloat16"
 
 
+def test_what_fails_is_explained_with_its_largest_error(tmp_path: Path) -> None:
+    """One element is far out, and hardly adds to the error of all."""
+    setting = problem(tmp_path)
+    given = torch.rand(64, 96)
+    layer = setting.model.layers[0]  # type: ignore[union-attr,index]
+    operands = [ROUNDINGS["tf32"](value.detach()).double() for value in (given, layer.weight)]
+    got = functional.linear(*operands, layer.bias.detach().double()).relu()
+    exactly = functional.linear(given.double(), layer.weight.detach().double(), layer.bias.detach().double()).relu()
+    assert computed_in(setting, [given], [got], 40) == "tf32"
+    got[40, 5] += 30 * (got - exactly).square().mean().sqrt()
+    assert computed_in(setting, [given], [got]) == "tf32"
+    assert computed_in(setting, [given], [got], 40) is None
+
+
 class NearlyRight(Linear):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = super().forward(x)

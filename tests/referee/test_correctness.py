@@ -278,6 +278,21 @@ def test_what_is_wrong_now_and_then_is_nondeterministic(double: Setting, wrong_o
     assert tells(reason, "wrong values once", "right")
 
 
+def test_what_is_wrong_in_other_places_each_time_is_nondeterministic(double: Setting) -> None:
+    class Racing(nn.Module):
+        calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            y = x * 2
+            y.view(-1)[self.calls % y.numel()] += 1
+            return y
+
+    verdict, reason = verdict_of(double, Racing)
+    assert verdict is Verdict.NONDETERMINISTIC
+    assert tells(reason, "other places", "wrong values", "threads")
+
+
 def test_the_turns_of_a_slow_kernel_have_a_limit_together(double: Setting) -> None:
     class Slow(Honest):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -190,11 +190,11 @@ class CaseTurns:
         """A copy of a row of one call's outputs."""
         return [output[row.row : row.row + 1].clone() for output in self.buffers.outputs(taken.laid.slots[row.call])]
 
-    def computed_in(self, taken: Taken, call: int) -> str | None:
-        """Name the arithmetic that a call's values show; None where they show none."""
+    def computed_in(self, taken: Taken, call: int, wrong_row: int | None = None) -> str | None:
+        """Name the arithmetic that a call's values show, or those of a wrong row; None where they show none."""
         try:
             inputs = make_inputs(self.setting, taken.laid.drawn[call])
-            return computed_in(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
+            return computed_in(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]), wrong_row)
         except (torch.OutOfMemoryError, MemoryError):
             return None
         finally:

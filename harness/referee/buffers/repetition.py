@@ -42,10 +42,10 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
             except SolutionFailed as wrong:
                 if unasked := taken.answered.calls[call].unasked:
                     raise _failed_unnoticed(unasked, wrong) from None
-                if found := _what_makes_it_right(case, taken, call):
+                if found := _what_repeating_shows(case, taken, call, check):
                     reason = f"{found}; when wrong, {wrong}"
                     raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
-                name, precision = case.computed_in(taken, call), case.setting.precision
+                name, precision = case.computed_in(taken, call, _wrong_row(check)), case.setting.precision
                 if name in CHEAPER[precision] and name != precision:
                     wrong.failure = replace(wrong.failure, reason=f"{wrong}; operands rounded to {name} explain it")
                 raise
@@ -65,16 +65,19 @@ def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
     )
 
 
-def _what_makes_it_right(case: CaseTurns, taken: Taken, call: int) -> str | None:
-    """Say what makes the call right; None where it is always wrong."""
+def _what_repeating_shows(case: CaseTurns, taken: Taken, call: int, check: Check) -> str | None:
+    """Say how the same inputs gave other values than in a wrong call; None where they are wrong in the same way."""
     spent_s = 0.0
     try:
         for number in range(1, _TIMES + 1):
             started = time.monotonic()
             again = case.again(taken, taken.asked.conditions)
             spent_s += time.monotonic() - started
-            if case.judge(again, call, "complete").passed:
+            checked = case.judge(again, call, "complete")
+            if checked.passed:
                 return f"the same inputs gave wrong values {_times(number)}, then right ones"
+            if _are_elsewhere(check, checked):
+                return "the same inputs gave wrong values in other places each time, as when threads race"
             if spent_s > _REPEATING_S:
                 break
         if taken.asked.conditions.late_inputs and case.judge(case.again(taken, Conditions()), call, "complete").passed:
@@ -85,6 +88,23 @@ def _what_makes_it_right(case: CaseTurns, taken: Taken, call: int) -> str | None
     except SolutionFailed:
         pass  # the first failure is reported
     return None
+
+
+def _are_elsewhere(one: Check, other: Check) -> bool:
+    """Say whether elements that are wrong in one are right in the other: the first wrong ones are listed in order."""
+    shapes, wrong = zip(*(_first_wrong(check) for check in (one, other)), strict=True)
+    return shapes[0] == shapes[1] and wrong[0].isdisjoint(wrong[1])
+
+
+def _first_wrong(check: Check) -> tuple[list[tuple[int, ...]], set[tuple[int, ...]]]:
+    """The outputs' shapes, which are one row's where it was judged alone, and the first elements that are wrong."""
+    places = {(n, *mismatch.index) for n, one in enumerate(check.outputs) for mismatch in one.first_mismatches}
+    return [output.shape for output in check.outputs], places
+
+
+def _wrong_row(check: Check) -> int:
+    first = next(output for output in check.outputs if not output.passed).first_mismatches[0].index
+    return first[0] if first else 0
 
 
 def _times(count: int) -> str:
