@@ -2,16 +2,19 @@
 
 Operands rounded to a cheaper format move the right answer in a direction of their own. A solution that rounds them so
 errs by about that much along it; one that doesn't, by next to nothing, since errors of sums point elsewhere. Inputs of
-few terms with full mantissas show it best (variants.py).
+few terms with full mantissas show it best (variants.py). The tanh of an approximated GELU is found in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.roundings import ROUNDINGS, RoundedProducts, Rounding, answer_with_rounded, to_and_back
 from harness.referee.setting import Setting
@@ -70,59 +73,102 @@ _FEWEST = 16
 """Elements below which an error has hardly a direction."""
 
 
-def computed_in(
-    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], wrong_row: int | None = None
-) -> str | None:
+@dataclass(frozen=True)
+class _Seen:
+    """Some rows of a call: its inputs, their right answers, and what the outputs err by. Where the rows begin with a
+    wrong one, the place of the largest error: whatever explains a failure explains it as well."""
+
+    inputs: list[Any]
+    want: tuple[torch.Tensor, ...]
+    error: torch.Tensor
+    largest: int | None
+
+    def is_explained_by(self, moved: torch.Tensor) -> bool:
+        """Say whether the error has about so much of an effect, and little else."""
+        part = float(self.error @ moved) / max(_LEAST, float(moved @ moved))
+        rest = self.error - moved
+        is_alike = float(rest.norm()) < _EXPLAINED * float(self.error.norm())
+        if self.largest is not None:
+            is_alike &= float(rest[self.largest].abs()) < _EXPLAINED * float(self.error[self.largest].abs())
+        return is_alike and _SHOWN < part < 1 / _SHOWN and self.error.numel() >= _FEWEST
+
+
+def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> str | None:
     """Name the arithmetic that outputs for these inputs show: one cheaper than the problem's precision, or that; None
-    where they show neither. With a `wrong_row`, rows from there on are looked at, whose largest error must be explained
-    as well: those of a kernel in tf32 that also races aren't."""
-    precision = setting.precision
-    row = wrong_row or 0
+    where they show neither."""
+    with suppress(Exception):  # code of a problem's runs in a format that it wasn't written for
+        seen = _seen(setting, inputs, outputs)
+        coarse = list(_effects(setting, seen, CHEAPER[setting.precision][-1], _OPERANDS[:1]))
+        if all(float(seen.error.norm()) < _ABSENT * float(moved.norm()) for moved in coarse):
+            return _OTHERWISE.get(setting.precision, setting.precision)
+        return _rounded_to(setting, seen)
+    return None
+
+
+def what_explains(
+    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], wrong_row: int
+) -> str | None:
+    """Say what explains the errors of a wrong row and of those after it; None where nothing does that is known here."""
+    with suppress(Exception):
+        seen = _seen(setting, inputs, outputs, wrong_row)
+        if (name := _rounded_to(setting, seen)) not in (None, setting.precision):
+            return f"operands rounded to {name} explain it"
+        with _TanhForErf() as replaced:
+            approximated = setting.oracle.answer(copied(seen.inputs), may_turn=False)
+        if replaced.count and seen.is_explained_by(_difference(approximated, seen.want)):
+            return "tanh in place of erf in a GELU explains it"
+    return None
+
+
+def _seen(
+    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], wrong_row: int | None = None
+) -> _Seen:
+    """Look at the first rows, or at those from a wrong one on. Raises: ValueError where all would have to be."""
     if setting.oracle.rows(inputs, setting.spec) is None and count_elements(inputs, setting.spec) > _MOST_ELEMENTS:
-        return None
-    try:
-        some = setting.some_rows(inputs, _EXAMINED, row)
-        want = setting.oracle.answer(copied(some), may_turn=False)
-        error = _difference(outputs, want, row) - _difference(setting.rounded(want), want)  # results are rounded anyway
-        largest = None if wrong_row is None else int(error.abs().argmax())
-        size = float(error.norm())
-        moved = list(_effects(setting, some, want, CHEAPER[precision][-1], _OPERANDS[:1]))
-        if all(size < _ABSENT * float(one.norm()) for one in moved):
-            return _OTHERWISE.get(precision, precision)
-        for name in CHEAPER[precision]:
-            if any(_explains(one, error, largest) for one in _effects(setting, some, want, name, _OPERANDS)):
-                return name
-    except Exception:  # code of a problem's runs in a format that it wasn't written for, and nothing hangs on the name
-        pass
+        raise ValueError("too many elements, whose rows depend on each other")
+    row = wrong_row or 0
+    some = setting.some_rows(inputs, _EXAMINED, row)
+    want = setting.oracle.answer(copied(some), may_turn=False)
+    error = _difference(outputs, want, row) - _difference(setting.rounded(want), want)  # results are rounded anyway
+    return _Seen(some, want, error, None if wrong_row is None else int(error.abs().argmax()))
+
+
+class _TanhForErf(OperatorMode):
+    """Context: each GELU is its usual approximation by tanh; `count` says how many there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.gelu.default and not kwargs:
+            self.count += 1
+            kwargs = {"approximate": "tanh"}
+        return func(*args, **(kwargs or {}))
+
+
+def _rounded_to(setting: Setting, seen: _Seen) -> str | None:
+    """The coarsest format to which operands were rounded."""
+    for name in CHEAPER[setting.precision]:
+        if any(map(seen.is_explained_by, _effects(setting, seen, name, _OPERANDS))):
+            return name
     return None
 
 
 def _effects(
-    setting: Setting,
-    inputs: Sequence[Any],
-    want: Sequence[torch.Tensor],
-    name: str,
-    operands: Sequence[tuple[int, ...]],
+    setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[int, ...]]
 ) -> Iterator[torch.Tensor]:
     """Yield how far roundings to a format move the right answer: of operands of products, or, without any, of all
     inputs and parameters."""
     for rounding in _ROUNDINGS[name]:
         for which in operands:
             with RoundedProducts(rounding, which) as products:
-                rounded = setting.oracle.answer(copied(inputs), may_turn=False)
+                rounded = setting.oracle.answer(copied(seen.inputs), may_turn=False)
             if not products.count:
-                yield _difference(answer_with_rounded(rounding, setting.reference, setting.model, copied(inputs)), want)
+                rounded = answer_with_rounded(rounding, setting.reference, setting.model, copied(seen.inputs))
+                yield _difference(rounded, seen.want)
                 break
-            yield _difference(rounded, want)
-
-
-def _explains(moved: torch.Tensor, error: torch.Tensor, largest: int | None) -> bool:
-    """Say whether an error has about so much of a rounding's effect, and little else; its `largest` element too."""
-    part = float(error @ moved) / max(_LEAST, float(moved @ moved))
-    is_alike = float((error - moved).norm()) < _EXPLAINED * float(error.norm())
-    if largest is not None:
-        is_alike &= float((error - moved)[largest].abs()) < _EXPLAINED * float(error[largest].abs())
-    return is_alike and _SHOWN < part < 1 / _SHOWN and error.numel() >= _FEWEST
+            yield _difference(rounded, seen.want)
 
 
 def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], row: int = 0) -> torch.Tensor:

@@ -8,6 +8,7 @@ what is compared is drawn anew for every turn, and chosen in this process.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.conduct import Conduct
 from harness.referee.buffers.laid import KeptRow, Laid, imprint, is_unchanged
 from harness.referee.buffers.turns import Taken, Weights, construct_arm, give_back, take_turn
-from harness.referee.computed_in import computed_in
+from harness.referee.computed_in import computed_in, what_explains
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.setting import Setting
@@ -190,11 +191,18 @@ class CaseTurns:
         """A copy of a row of one call's outputs."""
         return [output[row.row : row.row + 1].clone() for output in self.buffers.outputs(taken.laid.slots[row.call])]
 
-    def computed_in(self, taken: Taken, call: int, wrong_row: int | None = None) -> str | None:
-        """Name the arithmetic that a call's values show, or those of a wrong row; None where they show none."""
+    def computed_in(self, taken: Taken, call: int) -> str | None:
+        """Name the arithmetic that a call's values show; None where they show none."""
+        return self._told_by(taken, call, computed_in)
+
+    def what_explains(self, taken: Taken, call: int, wrong_row: int) -> str | None:
+        """Say what explains the errors of a wrong row; None where nothing does that is known here."""
+        return self._told_by(taken, call, functools.partial(what_explains, wrong_row=wrong_row))
+
+    def _told_by(self, taken: Taken, call: int, tell: Callable[..., str | None]) -> str | None:
         try:
             inputs = make_inputs(self.setting, taken.laid.drawn[call])
-            return computed_in(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]), wrong_row)
+            return tell(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
         except (torch.OutOfMemoryError, MemoryError):
             return None
         finally:

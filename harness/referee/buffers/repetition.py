@@ -10,7 +10,6 @@ from harness.model.verdict import Verdict
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.turns import Taken
-from harness.referee.computed_in import CHEAPER
 from harness.referee.judgement import require_passed
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
@@ -45,9 +44,8 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
                 if found := _what_repeating_shows(case, taken, call, check):
                     reason = f"{found}; when wrong, {wrong}"
                     raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
-                name, precision = case.computed_in(taken, call, _wrong_row(check)), case.setting.precision
-                if name in CHEAPER[precision] and name != precision:
-                    wrong.failure = replace(wrong.failure, reason=f"{wrong}; operands rounded to {name} explain it")
+                if why := case.what_explains(taken, call, _wrong_row(check)):
+                    wrong.failure = replace(wrong.failure, reason=f"{wrong}; {why}")
                 raise
     except SolutionFailed as failed:
         return failed
