@@ -155,9 +155,7 @@ def _rounded_to(setting: Setting, seen: _Seen) -> str | None:
     return None
 
 
-def _effects(
-    setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[int, ...]]
-) -> Iterator[torch.Tensor]:
+def _effects(setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
     """Yield how far roundings to a format move the right answer: of operands of products, or, without any, of all
     inputs and parameters."""
     for rounding in _ROUNDINGS[name]:
