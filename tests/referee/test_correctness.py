@@ -290,7 +290,7 @@ def test_what_is_wrong_in_other_places_each_time_is_nondeterministic(double: Set
 
     verdict, reason = verdict_of(double, Racing)
     assert verdict is Verdict.NONDETERMINISTIC
-    assert tells(reason, "other places", "wrong values", "threads")
+    assert tells(reason, "wrong values", "other places", "threads")
 
 
 def test_the_turns_of_a_slow_kernel_have_a_limit_together(double: Setting) -> None:
