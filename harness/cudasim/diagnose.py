@@ -142,7 +142,7 @@ def _may_be_cured(file: str, message: str, source: str) -> bool:
     if undeclared:
         is_of_torch = _OF_TORCH.search(undeclared["name"]) or message[undeclared.end() :].startswith(" in ‘")
         return bool(is_of_torch or _IN_NAMESPACE.search(source))
-    return not any(pattern.search(message) for pattern in (_SYNTAX, _ARGUMENTS, _NO_HEADER_HELPS))
+    return not any(pattern.search(message) for pattern in (_SYNTAX, _ARGUMENTS, _MISSING_HEADER, _NO_HEADER_HELPS))
 
 
 def _errors(lines: list[str]) -> Iterator[_CompilerError]:

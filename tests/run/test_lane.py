@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -30,62 +31,61 @@ def two_lanes(results: Path) -> Iterator[Session]:
         yield session
 
 
-def pids(session: Session) -> list[int]:
-    lanes = session.lanes.by_name.values()
-    return [lane._process.pid for lane in lanes if isinstance(lane, ProcessLane) and lane._process]
+def pids(session: Session) -> dict[str, int]:
+    """By name of a lane that has one, its process."""
+    lanes = session.lanes.by_name.items()
+    return {name: lane._process.pid for name, lane in lanes if isinstance(lane, ProcessLane) and lane._process}
 
 
-def test_two_lanes_judge_side_by_side(tmp_path: Path) -> None:
-    tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "wrong_values", "segfault"])
+def test_two_lanes_judge_side_by_side_and_end_with_who_reads(tmp_path: Path) -> None:
+    tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "wrong_values", "segfault", "hangs"])
     lanes: set[str] = set()
     with two_lanes(tmp_path) as session:
 
         def observe(job: object, what: str) -> None:
             lanes.update(name for name in ("lane 0", "lane 1") if what.endswith(name))
 
-        found = {e.solution.name: e.verdict for e in session.evaluate(tasks, observe, jobs=2)}
-        assert found == {
+        evaluations = session.evaluate(tasks, observe, jobs=2)
+        assert {one.solution.name: one.verdict for one in itertools.islice(evaluations, 3)} == {
             "honest": Verdict.PASSED,
             "wrong_values": Verdict.WRONG_VALUES,
             "segfault": Verdict.CRASHED,
         }
         assert lanes == {"lane 0", "lane 1"}
-        assert pids(session) == []
-
-
-@pytest.mark.parametrize(("kills", "verdict"), [(1, Verdict.PASSED), (2, Verdict.HARNESS_ERROR)])
-def test_a_lane_that_is_killed_is_an_error_of_ours_and_the_next_goes_on(
-    tmp_path: Path, kills: int, verdict: Verdict
-) -> None:
-    tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "wrong_shape"])
-    with two_lanes(tmp_path) as session:
-        killed: list[str] = []
-
-        def observe(job: object, what: str) -> None:
-            if what.startswith("loading") and len(killed) < kills:
-                killed.append(job.solution.name)  # type: ignore[attr-defined]
-                for pid in pids(session):
-                    os.kill(pid, signal.SIGKILL)
-
-        (found,) = session.evaluate(tasks[:1], observe)
-        assert killed == ["honest"] * kills
-        assert found.verdict is verdict
-        (remark,) = [one for one in found.remarks if "tried again" in one]
-        assert "exit code -9" in remark
-        assert kills == 1 or (found.failure is not None and "exit code -9" in found.failure.reason)
-        (after,) = session.evaluate(tasks[1:], lambda job, what: None)
-        assert after.verdict is Verdict.WRONG_SHAPE
-
-
-def test_who_stops_reading_ends_the_lanes(tmp_path: Path) -> None:
-    tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "hangs"])
-    with two_lanes(tmp_path) as session:
-        evaluations = session.evaluate(tasks, lambda job, what: None)
-        assert next(evaluations).solution.name == "honest"
         running = pids(session)
         assert running
         evaluations.close()
-        assert [pid for pid in running if Path(f"/proc/{pid}").exists()] == []
+        assert pids(session) == {}
+        assert [pid for pid in running.values() if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_lane_that_is_killed_is_an_error_of_ours_and_the_next_goes_on(tmp_path: Path) -> None:
+    kills = {"honest": 1, "wrong_values": 2, "wrong_shape": 0}
+    killed = dict.fromkeys(kills, 0)
+    with two_lanes(tmp_path) as session:
+
+        def observe(job: object, what: str) -> None:
+            name = job.solution.name  # type: ignore[attr-defined]
+            if what.startswith("loading on ") and killed[name] < kills[name]:
+                killed[name] += 1
+                os.kill(pids(session)[what.removeprefix("loading on ")], signal.SIGKILL)
+
+        tasks = select_tasks(Workspace(FAULTS), solutions=list(kills))
+        found = {one.solution.name: one for one in session.evaluate(tasks, observe)}
+    assert killed == kills
+    assert {name: one.verdict for name, one in found.items()} == {
+        "honest": Verdict.PASSED,
+        "wrong_values": Verdict.HARNESS_ERROR,
+        "wrong_shape": Verdict.WRONG_SHAPE,
+    }
+    remarks = {name: [remark for remark in one.remarks if "tried again" in remark] for name, one in found.items()}
+    assert remarks["wrong_shape"] == []
+    for name in ("honest", "wrong_values"):
+        (remark,) = remarks[name]
+        assert "exit code -9" in remark
+    failure = found["wrong_values"].failure
+    assert failure is not None
+    assert "exit code -9" in failure.reason
 
 
 def test_a_process_that_cannot_be_started_early_is_met_again_when_it_is_wanted(
@@ -99,9 +99,9 @@ def test_a_process_that_cannot_be_started_early_is_met_again_when_it_is_wanted(
         lane.open(session.config, session.environment)
         assert len(pids(session)) == 1
         lane.open(session.config, session.environment)
-        (first,) = pids(session)
+        (first,) = pids(session).values()
         lane.close()
         assert not Path(f"/proc/{first}").exists()
         monkeypatch.setattr(subprocess, "Popen", refuse)
         lane.open(session.config, session.environment)
-        assert pids(session) == []
+        assert pids(session) == {}
