@@ -8,15 +8,16 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.cudasim.compiler import Compiler, SimUnavailable, Torch
-from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, TORCH_DEFINITIONS
+from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS
 from harness.cudasim.stand_ins import StandIn, stand_ins
 
 _PACKAGE = Path(__file__).parent
+_RUNTIME = _PACKAGE / "runtime"
 SLIM_HEADERS = _PACKAGE.parent / "worker/headers"
 """Torch's headers with most left out, and PYBIND11_MODULE without pybind11, as builds for a GPU have them."""
 RUNTIME_FILE = "sim_runtime.so"
@@ -26,7 +27,6 @@ SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
 build the same one. Without it they import the copy that built it."""
 
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing")
-_FAKE_DEVICE_FLAGS = ("-O1", "-fPIC")
 
 # Headers that a solution may name; ours has all of it in one.
 _FORWARDED = {
@@ -70,10 +70,15 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
     _write_launcher(root, "nvcc", "nvcc")
     _write_launcher(root, "nvcc-checked", "nvcc", option=", is_checked=True")
     _write_launcher(root, "c++", "cxx")
+    device = objects / "fake_device.cpp"  # in one: each of these files would read torch's headers for seconds
+    device.write_text("".join(f'#include "{path}"\n' for path in sorted(_RUNTIME.glob("torch_*.cpp"))))
+    sources = [path for path in _RUNTIME.glob("*.cpp") if not path.name.startswith("torch_")]
+    sources.sort(key=lambda path: -path.stat().st_size)
     # The longest first.
     commands = [
         _precompile_command(root, objects, torch, compiler),
-        *[_compile_command(root, objects, torch, compiler, source) for source in _runtime_sources()],
+        _compile_command(root, objects, compiler, device, [*HOST_FLAGS, torch.standard, *torch.include_flags]),
+        *[_compile_command(root, objects, compiler, source, _RUNTIME_FLAGS) for source in sources],
     ]
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
         list(pool.map(_run, commands))
@@ -131,32 +136,20 @@ def _precompile_command(root: Path, objects: Path, torch: Torch, compiler: Compi
     return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", str(objects / f"{header.name}.gch")]
 
 
-def _runtime_sources() -> list[Path]:
-    return sorted((_PACKAGE / "runtime").glob("*.cpp"), key=lambda path: -path.stat().st_size)
-
-
-def _is_fake_device(source: Path) -> bool:
-    return source.name.startswith("torch_")
-
-
-def _compile_command(root: Path, objects: Path, torch: Torch, compiler: Compiler, source: Path) -> list[str]:
-    flags: list[str] = [*_RUNTIME_FLAGS]
-    if _is_fake_device(source):
-        flags = [*_FAKE_DEVICE_FLAGS, torch.standard, *torch.include_flags]
-    flags += [f"-I{root / 'headers'}", f"-I{_PACKAGE / 'runtime'}"]
-    return [*compiler.command, *flags, "-c", str(source), "-o", str(objects / f"{source.stem}.o")]
+def _compile_command(root: Path, objects: Path, compiler: Compiler, source: Path, flags: Sequence[str]) -> list[str]:
+    folders = [f"-I{root / 'headers'}", f"-I{_RUNTIME}"]
+    return [*compiler.command, *flags, *folders, "-c", str(source), "-o", str(objects / f"{source.stem}.o")]
 
 
 def _link(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
-    sources = _runtime_sources()
-    runtime = [str(objects / f"{source.stem}.o") for source in sources if not _is_fake_device(source)]
-    device = [str(objects / f"{source.stem}.o") for source in sources if _is_fake_device(source)]
+    device = objects / "fake_device.o"
+    runtime = [str(path) for path in sorted(objects.glob("*.o")) if path != device]
     libraries = root / "lib64"
     _link_library(compiler, libraries / RUNTIME_FILE, "libcudart.so", [*runtime, "-ldl", "-lpthread"])
     (libraries / "libcudart.so").symlink_to(RUNTIME_FILE)
     of_torch = [f"-L{torch.libraries}", "-lc10", "-ltorch_cpu"]
     _link_library(
-        compiler, libraries / "libc10_cuda.so", "libc10_cuda.so", [*device, *of_torch, f"-L{libraries}", "-lcudart"]
+        compiler, libraries / "libc10_cuda.so", "libc10_cuda.so", [str(device), *of_torch, f"-L{libraries}", "-lcudart"]
     )
     # torch puts it on every extension's link line; all that it would hold is in libc10_cuda.
     _link_library(compiler, libraries / "libtorch_cuda.so", "libtorch_cuda.so", [])

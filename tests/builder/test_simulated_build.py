@@ -60,7 +60,12 @@ CUDA = "#include <torch/types.h>\n"
         (DECLARATION, CUDA + run("auto h = getCurrentCUDASparseHandle();"), "cuSPARSE at line 8"),
         (run("auto h = getCurrentCUDABlasHandle();"), EMPTY, "cuBLAS at line 5 of main.cpp"),
         (f"#include <cublas_v2.h>\n{DECLARATION}", EMPTY, "cuBLAS at line 2 of main.cpp"),
-        (run("c10::cuda::getNumaNode(0);"), EMPTY, "main.cpp:5: ‘getNumaNode’ is not a member of ‘c10::cuda’"),
+        pytest.param(
+            run("c10::cuda::getNumaNode(0);"),
+            EMPTY,
+            "main.cpp:5: ‘getNumaNode’ is not a member of ‘c10::cuda’",
+            marks=pytest.mark.heavy,
+        ),
     ],
 )
 def test_what_torch_has_on_a_gpu_alone_is_unsupported(
@@ -108,7 +113,7 @@ def test_what_a_solution_goes_on_without_is_said(workers: Workers, tmp_path: Pat
 
 def test_what_only_the_simulator_refuses_is_told_apart(workers: Workers, tmp_path: Path) -> None:
     cuda = '__global__ void one(int* x) { asm("nop;"); }'
-    built = build(workers, written(tmp_path, FALLING_BACK.format(cpp=run(""), cuda=cuda)), [], LimitsConfig())
+    built = build(workers, written(tmp_path, FALLING_BACK.format(cpp=DECLARATION, cuda=cuda)), [], LimitsConfig())
     assert built.beyond_simulator == built.missing
     assert tells(built.missing[0], "'one'", "inline PTX")
 

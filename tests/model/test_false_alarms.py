@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections import Counter
@@ -13,6 +14,7 @@ from harness.model.statistics import BETWEEN_WORKERS, LEAST_DELTA, median, paire
 from harness.model.timing import TimerOverhead, Timing, Turn
 from tests.coverage import covers
 
+heavy = functools.partial(pytest.param, marks=pytest.mark.heavy)
 RUNS = 400
 USUAL = BETWEEN_WORKERS / 1.96 / math.sqrt(2)
 """By how much each of two workers is off, as a standard deviation."""
@@ -40,9 +42,9 @@ def measurement(seed: int, jitter: float, blocks: int, speedup: float = 1.0, pla
         (0.0005, 12, 0.02),
         (0.005, 6, 0.03),
         (0.005, 12, 0.01),
-        (0.005, 40, 0.01),
+        heavy(0.005, 40, 0.01),
         (0.02, 12, 0.02),
-        (0.02, 40, 0.01),
+        heavy(0.02, 40, 0.01),
     ],
 )
 def test_fair_measurements_are_seldom_noisy(jitter: float, blocks: int, most: float) -> None:
@@ -50,7 +52,7 @@ def test_fair_measurements_are_seldom_noisy(jitter: float, blocks: int, most: fl
     assert noisy <= most * RUNS
 
 
-@pytest.mark.parametrize("blocks", [6, 12, 24])
+@pytest.mark.parametrize("blocks", [6, 12, heavy(24)])
 def test_a_host_that_is_late_now_and_then_makes_nothing_noisy(blocks: int) -> None:
     """By 0.1 ms in two calls of 1000, as seen on an H100; calls of 15 µs, 24 in each block."""
     noisy = 0
@@ -68,7 +70,7 @@ def test_a_host_that_is_late_now_and_then_makes_nothing_noisy(blocks: int) -> No
     assert noisy <= 0.01 * RUNS
 
 
-@pytest.mark.parametrize(("jitter", "blocks"), [(0.005, 6), (0.005, 12), (0.02, 12), (0.02, 40), (0.05, 12)])
+@pytest.mark.parametrize(("jitter", "blocks"), [(0.005, 6), (0.005, 12), (0.02, 12), heavy(0.02, 40), (0.05, 12)])
 def test_equal_arms_are_never_called_different(jitter: float, blocks: int) -> None:
     """Fewer than one run in a hundred is what is promised; of these four hundred it is none."""
     words = Counter(measurement(seed, jitter, blocks).speed for seed in range(RUNS))

@@ -89,15 +89,14 @@ def _what_repeating_shows(case: CaseTurns, taken: Taken, call: int, check: Check
 
 
 def _are_elsewhere(one: Check, other: Check) -> bool:
-    """Say whether elements that are wrong in one are right in the other: the first wrong ones are listed in order."""
-    shapes, wrong = zip(*(_first_wrong(check) for check in (one, other)), strict=True)
-    return shapes[0] == shapes[1] and wrong[0].isdisjoint(wrong[1])
+    """Say whether elements that are wrong in one are right in the other: the first wrong ones are listed in order. A
+    row that was judged alone, whose shape is its own, tells nothing."""
+    are_alike = [output.shape for output in one.outputs] == [output.shape for output in other.outputs]
+    return are_alike and _first_wrong(one).isdisjoint(_first_wrong(other))
 
 
-def _first_wrong(check: Check) -> tuple[list[tuple[int, ...]], set[tuple[int, ...]]]:
-    """The outputs' shapes, which are one row's where it was judged alone, and the first elements that are wrong."""
-    places = {(n, *mismatch.index) for n, one in enumerate(check.outputs) for mismatch in one.first_mismatches}
-    return [output.shape for output in check.outputs], places
+def _first_wrong(check: Check) -> set[tuple[int, ...]]:
+    return {(n, *mismatch.index) for n, one in enumerate(check.outputs) for mismatch in one.first_mismatches}
 
 
 def _wrong_row(check: Check) -> int:

@@ -3,6 +3,7 @@ true speed-up, before they are widened by what workers differ by. (Twelve blocks
 
 from __future__ import annotations
 
+import functools
 import random
 
 import pytest
@@ -70,10 +71,13 @@ class NoisyArms:
         return 1 + jitter
 
 
+heavy = functools.partial(pytest.param, marks=pytest.mark.heavy)
 NOISES = ("jitter", "drift", "clock step", "bursts", "correlation", "slow wandering")
 
 
-@pytest.mark.parametrize(("noise", "blocks"), [*((noise, 12) for noise in NOISES), ("drift", 40), ("correlation", 40)])
+@pytest.mark.parametrize(
+    ("noise", "blocks"), [*((noise, 12) for noise in NOISES), heavy("drift", 40), heavy("correlation", 40)]
+)
 def test_intervals_cover_the_truth_as_often_as_they_say(noise: str, blocks: int) -> None:
     config = TimingConfig(blocks=blocks, calls_per_turn=5, budget_s=1e9)
     covered = 0
@@ -84,7 +88,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(noise: str, blocks: int)
     assert 0.93 - SAMPLING_ERROR <= covered / TRIALS <= 0.97 + SAMPLING_ERROR
 
 
-@pytest.mark.parametrize("noise", ["jitter", "drift", "bursts", "slow wandering"])
+@pytest.mark.parametrize("noise", ["jitter", "drift", "bursts", heavy("slow wandering")])
 def test_ending_when_it_is_precise_enough_costs_no_coverage(noise: str) -> None:
     config = TimingConfig(blocks=60, calls_per_turn=5, budget_s=1e9, precision=0.004)
     covered, blocks = 0, []
@@ -114,7 +118,7 @@ def test_looking_after_each_block_would_lose_coverage() -> None:
     assert sum(covered) / len(covered) < 0.94
 
 
-@pytest.mark.parametrize(("jitter", "least"), [(0.002, 1.0), (0.004, 0.97), (0.008, 0.9)])
+@pytest.mark.parametrize(("jitter", "least"), [(0.002, 1.0), (0.004, 0.97), heavy(0.008, 0.9)])
 def test_three_processes_reach_the_precision_that_was_asked_for(jitter: float, least: float) -> None:
     """Where each stopped at √3 times what the precision leaves for scatter, 78 % of the joined intervals were within it
     at 0.4 % of jitter, and 37 % at 0.8 %: they hold each process's median, and those were too uncertain."""

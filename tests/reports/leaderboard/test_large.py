@@ -9,6 +9,7 @@ import pytest
 
 from harness.reports.leaderboard import page as page_module
 from harness.reports.leaderboard.authors import authors
+from harness.reports.leaderboard.board import Board
 from harness.reports.leaderboard.page import shown_in_full
 from tests.reports.leaderboard.samples import (
     board,
@@ -21,12 +22,19 @@ from tests.reports.leaderboard.samples import (
     timed,
 )
 
-BOARD = board(*many())
-PAGE = brief_page(*many())
+
+@pytest.fixture(scope="module")
+def large() -> Board:
+    return board(*many())
 
 
-def test_winners_alone_are_shown_in_full() -> None:
-    shown = shown_in_full(BOARD)
+@pytest.fixture(scope="module")
+def html() -> str:
+    return brief_page(*many())
+
+
+def test_winners_alone_are_shown_in_full(large: Board) -> None:
+    shown = shown_in_full(large)
     assert 20 <= len(shown) <= 40
     assert {one.rank for one in shown} == {1}
     speedups = [one.entry.estimate for one in shown]
@@ -35,15 +43,15 @@ def test_winners_alone_are_shown_in_full() -> None:
     assert shown_in_full(small) == list(small.standings)
 
 
-def test_every_solution_is_in_the_page_once() -> None:
-    rows = re.findall(r'<tr data-kind="\w+" data-author', PAGE)
-    (more,) = re.findall(r'<script type="application/json" id="more">(.*?)</script>', PAGE)
+def test_every_solution_is_in_the_page_once(html: str) -> None:
+    rows = re.findall(r'<tr data-kind="\w+" data-author', html)
+    (more,) = re.findall(r'<script type="application/json" id="more">(.*?)</script>', html)
     words, found = json.loads(more)
     assert (len(rows), len(found), len(set(words))) == (300, 100, len(words))
-    columns = re.search(r'id="board".*?</thead>', PAGE, re.DOTALL)[0].count('scope="col"')  # type: ignore[index]
+    columns = re.search(r'id="board".*?</thead>', html, re.DOTALL)[0].count('scope="col"')  # type: ignore[index]
     named = ["solution", "problem", "class", "verdict", "err/tol", "date"]
     assert {len(one[-1]) for one in found} == {columns - len(named)}
-    assert len(PAGE) < 1_500_000
+    assert len(html) < 1_500_000
 
 
 def test_problems_are_set_against_authors_where_solutions_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,8 +76,8 @@ def test_what_strangers_write_ends_no_script() -> None:
     assert "</script><b>&" in json.loads(more)[0]
 
 
-def test_authors_are_set_beside_each_other_by_level() -> None:
-    found = {(one.author, one.level): one for one in authors(BOARD)}
+def test_authors_are_set_beside_each_other_by_level(large: Board, html: str) -> None:
+    found = {(one.author, one.level): one for one in authors(large)}
     assert found.keys() == {(who, level) for who in ("ada", "bob") for level in (None, 1, 2)}
     ada = found["ada", None]
     assert (ada.problems, ada.samples) == (25, 200)
@@ -78,7 +86,7 @@ def test_authors_are_set_beside_each_other_by_level() -> None:
     assert ada.pass_at_k[5] > ada.pass_at_k[1]
     assert ada.share_above(2) < ada.share_above(1) < ada.share_above(0) == ada.passed / ada.samples
     assert ada.mean is not None
-    assert re.findall(r"<h4>(Level \d|All problems)</h4>", PAGE) == ["Level 1", "Level 2"]
+    assert re.findall(r"<h4>(Level \d|All problems)</h4>", html) == ["Level 1", "Level 2"]
 
 
 def test_where_nobody_is_named_there_are_no_authors() -> None:
@@ -87,9 +95,9 @@ def test_where_nobody_is_named_there_are_no_authors() -> None:
     assert ["Authors" in html_page(one) for one in (nobody, timed())] == [False, True]
 
 
-def test_each_solution_has_its_author_where_there_are_several() -> None:
+def test_each_solution_has_its_author_where_there_are_several(html: str) -> None:
     by = re.compile(r'<br><span class="why">(ada|bob|somebody)</span>')
-    assert set(by.findall(PAGE)) == {"ada", "bob"}
+    assert set(by.findall(html)) == {"ada", "bob"}
     assert by.findall(html_page(timed(), timed(solution_name="other"))) == []
 
 
