@@ -10,6 +10,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ITS_PACKAGES = {"PYTHONPATH": os.pathsep.join((str(ROOT), sysconfig.get_paths()["purelib"]))}
 """A variable with which another Python of this version finds what this one has."""
@@ -52,6 +54,10 @@ def why_no_sim() -> str | None:
     except SimUnavailable as error:
         return str(error)
     return None
+
+
+heavy = functools.partial(pytest.param, marks=pytest.mark.heavy)
+"""A parameter's values with which a test takes long."""
 
 
 def why_nothing_heavy() -> str | None:

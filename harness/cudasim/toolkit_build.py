@@ -26,6 +26,8 @@ SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
 """Names the folder from which the stand-in compilers import harness: a toolkit serves every copy of harness that would
 build the same one. Without it they import the copy that built it."""
 
+# Torch is built with NDEBUG: else its RecordFunction would have a member that nobody sets.
+_FAKE_DEVICE_FLAGS = (*HOST_FLAGS, "-DNDEBUG")
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing")
 
 # Headers that a solution may name; ours has all of it in one.
@@ -77,7 +79,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
     # The longest first.
     commands = [
         _precompile_command(root, objects, torch, compiler),
-        _compile_command(root, objects, compiler, device, [*HOST_FLAGS, torch.standard, *torch.include_flags]),
+        _compile_command(root, objects, compiler, device, [*_FAKE_DEVICE_FLAGS, torch.standard, *torch.include_flags]),
         *[_compile_command(root, objects, compiler, source, _RUNTIME_FLAGS) for source in sources],
     ]
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:

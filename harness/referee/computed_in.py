@@ -7,13 +7,16 @@ few terms with full mantissas show it best (variants.py). The tanh of an approxi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import torch
 
+from harness.model.check import Check
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.roundings import ROUNDINGS, RoundedProducts, Rounding, answer_with_rounded, to_and_back
@@ -75,28 +78,27 @@ _FEWEST = 16
 
 @dataclass(frozen=True)
 class _Seen:
-    """Some rows of a call: its inputs, their right answers, and what the outputs err by. Where the rows begin with a
-    wrong one, the place of the largest error: whatever explains a failure explains it as well."""
+    """Some rows of a call: its inputs, their right answers, and what the outputs err by. `wrong`: places of elements
+    outside the tolerance; what explains a failure explains them as well."""
 
     inputs: list[Any]
     want: tuple[torch.Tensor, ...]
     error: torch.Tensor
-    largest: int | None
+    wrong: Sequence[int] = ()
 
     def is_explained_by(self, moved: torch.Tensor) -> bool:
         """Say whether the error has about so much of an effect, and little else."""
         part = float(self.error @ moved) / max(_LEAST, float(moved @ moved))
         rest = self.error - moved
-        is_alike = float(rest.norm()) < _EXPLAINED * float(self.error.norm())
-        if self.largest is not None:
-            is_alike &= float(rest[self.largest].abs()) < _EXPLAINED * float(self.error[self.largest].abs())
-        return is_alike and _SHOWN < part < 1 / _SHOWN and self.error.numel() >= _FEWEST
+        are_alike = [float(rest.norm()) < _EXPLAINED * float(self.error.norm())]
+        are_alike += [float(rest[at].abs()) < _EXPLAINED * float(self.error[at].abs()) for at in self.wrong]
+        return all(are_alike) and _SHOWN < part < 1 / _SHOWN and self.error.numel() >= _FEWEST
 
 
 def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> str | None:
     """Name the arithmetic that outputs for these inputs show: one cheaper than the problem's precision, or that; None
     where they show neither."""
-    with suppress(Exception):  # code of a problem's runs in a format that it wasn't written for
+    with suppress(Exception):  # the problem runs in formats that it wasn't written for, and nothing hangs on the name
         seen = _seen(setting, inputs, outputs)
         coarse = list(_effects(setting, seen, CHEAPER[setting.precision][-1], _OPERANDS[:1]))
         if all(float(seen.error.norm()) < _ABSENT * float(moved.norm()) for moved in coarse):
@@ -105,12 +107,11 @@ def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch
     return None
 
 
-def what_explains(
-    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], wrong_row: int
-) -> str | None:
-    """Say what explains the errors of a wrong row and of those after it; None where nothing does that is known here."""
-    with suppress(Exception):
-        seen = _seen(setting, inputs, outputs, wrong_row)
+def what_explains(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], check: Check) -> str | None:
+    """Say what explains the errors of wrong outputs, about the first elements that a check found; None where nothing
+    does that is known here."""
+    with suppress(Exception):  # as above
+        seen = _seen(setting, inputs, outputs, check)
         if (name := _rounded_to(setting, seen)) not in (None, setting.precision):
             return f"operands rounded to {name} explain it"
         with _TanhForErf() as replaced:
@@ -121,16 +122,39 @@ def what_explains(
 
 
 def _seen(
-    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], wrong_row: int | None = None
+    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], check: Check | None = None
 ) -> _Seen:
-    """Look at the first rows, or at those from a wrong one on. Raises: ValueError where all would have to be."""
+    """Look at the first rows, or at those about the first wrong element of a check. Raises: ValueError where there are
+    too many elements, and where errors there aren't finite numbers."""
     if setting.oracle.rows(inputs, setting.spec) is None and count_elements(inputs, setting.spec) > _MOST_ELEMENTS:
         raise ValueError("too many elements, whose rows depend on each other")
-    row = wrong_row or 0
+    wrong = next((one.index for output in check.outputs for one in output.first_mismatches), ()) if check else ()
+    row = wrong[0] if wrong else 0
     some = setting.some_rows(inputs, _EXAMINED, row)
     want = setting.oracle.answer(copied(some), may_turn=False)
-    error = _difference(outputs, want, row) - _difference(setting.rounded(want), want)  # results are rounded anyway
-    return _Seen(some, want, error, None if wrong_row is None else int(error.abs().argmax()))
+    pairs = list(zip(outputs, want, strict=True))
+    starts = [min(row, len(output) - len(right)) if right.dim() else 0 for output, right in pairs]
+    got = [
+        output[start : start + len(right)] if right.dim() else output
+        for (output, right), start in zip(pairs, starts, strict=True)
+    ]
+    error = _difference(got, want) - _difference(setting.rounded(want), want)  # results are rounded anyway
+    return _Seen(some, want, error, _places(check, want, starts) if check else ())
+
+
+def _places(check: Check, want: Sequence[torch.Tensor], starts: Sequence[int]) -> list[int]:
+    """The places of a check's first wrong elements among all that _difference() gives for these rows. Raises:
+    ValueError where one of them isn't a finite number."""
+    places, before = [], 0
+    for output, right, start in zip(check.outputs, want, starts, strict=True):
+        for one in output.first_mismatches:
+            index = (one.index[0] - start, *one.index[1:]) if one.index else ()
+            if not right.is_floating_point() or not math.isfinite(one.got) or not math.isfinite(one.want):
+                raise ValueError("no difference of finite numbers")
+            if not index or index[0] < len(right):
+                places.append(before + int(numpy.ravel_multi_index(index, right.shape)))
+        before += right.numel() if right.is_floating_point() else 0
+    return places
 
 
 class _TanhForErf(OperatorMode):
@@ -141,7 +165,7 @@ class _TanhForErf(OperatorMode):
         self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.aten.gelu.default and not kwargs:
+        if func in (torch.ops.aten.gelu.default, torch.ops.aten.gelu_.default) and not kwargs:
             self.count += 1
             kwargs = {"approximate": "tanh"}
         return func(*args, **(kwargs or {}))
@@ -169,13 +193,12 @@ def _effects(setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[
             yield _difference(rounded, seen.want)
 
 
-def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], row: int = 0) -> torch.Tensor:
-    """The differences from the right values of some rows, those from `row` on as far as there are as many, of all
-    outputs in units of their size; 0 where either isn't finite."""
+def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The differences from the right values, of all floating outputs in units of their size; 0 where either isn't
+    finite."""
     found = []
     for one, right in zip(got, want, strict=True):
-        same = one[min(row, len(one) - len(right)) :][: len(right)] if right.dim() else one
-        size = rms(right)
-        if right.is_floating_point() and size:
-            found.append(((same.to(right.device).double() - right) / size).nan_to_num(0.0, 0.0, 0.0).flatten())
+        if right.is_floating_point():
+            apart = one.to(right.device).double() - right
+            found.append((apart / (rms(right) or 1.0)).nan_to_num(0.0, 0.0, 0.0).flatten())
     return torch.cat(found) if found else torch.zeros(1, dtype=torch.float64)

@@ -351,7 +351,7 @@ class _Judging:
 
 
 def _has_wrong_values(error: SolutionFailed) -> bool:
-    """Say whether values were wrong, also where that alone convicts nobody."""
+    """Say whether values were wrong, also where that alone convicts nobody, or only at times."""
     cause = error.__cause__
     of_cause = cause.verdict if isinstance(cause, SolutionFailed) else None
     return Verdict.WRONG_VALUES in (error.verdict, of_cause)

@@ -328,7 +328,7 @@ def _with_names(failed: SolutionFailed, weights: Weights) -> SolutionFailed:
     """Advise first on parameters that got no values of the reference's: of models' kernels these are often all that is
     wrong."""
     own, missing = (", ".join(filter(_NAME.fullmatch, names[:_NAMED])) for names in (weights.own, weights.missing))
-    if failed.verdict is Verdict.WRONG_VALUES and own and missing:
+    if failed.verdict in (Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC) and own and missing:
         advice = (
             f"its own {own} got no values of the reference's {missing}: give parameters the names and shapes of "
             "Model's, unless they are drawn like these, in the same order"

@@ -34,7 +34,7 @@ TIMES: Sequence[ColumnOf[Evaluation]] = (
 
 _MOST_NAMES = 3
 """The most solutions that a remark names."""
-_OF_VALUES = (Verdict.PASSED, Verdict.WRONG_VALUES, Verdict.NO_CUSTOM_KERNEL)
+_OF_VALUES = (Verdict.PASSED, Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC, Verdict.NO_CUSTOM_KERNEL)
 """Verdicts beside which an error says anything: another fault may end cases that passed before."""
 
 

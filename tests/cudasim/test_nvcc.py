@@ -185,6 +185,7 @@ def test_dependency_options_reach_the_compiler_in_either_spelling(spelled_out: l
         ("‘class at::Tensor’ has no member named ‘dataptr’", "using namespace at;", False),
         ("cannot convert ‘at::Tensor’ to ‘float*’ in initialization", "", False),
         ("expected ‘;’ before ‘}’ token", "", False),
+        ("cutlass/cutlass.h: No such file or directory", "", False),
         ("conversion from ‘const float’ to non-scalar type ‘float4’ requested", "", False),
         ("static assertion failed: ptxas error   : uses too much shared data", "", False),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import random
 from collections import Counter
@@ -13,8 +12,8 @@ from harness.model.arms import ArmName
 from harness.model.statistics import BETWEEN_WORKERS, LEAST_DELTA, median, paired_ratio, pairs, speed_verdict
 from harness.model.timing import TimerOverhead, Timing, Turn
 from tests.coverage import covers
+from tests.machine import heavy
 
-heavy = functools.partial(pytest.param, marks=pytest.mark.heavy)
 RUNS = 400
 USUAL = BETWEEN_WORKERS / 1.96 / math.sqrt(2)
 """By how much each of two workers is off, as a standard deviation."""

@@ -72,6 +72,7 @@ def test_a_lane_that_is_killed_is_an_error_of_ours_and_the_next_goes_on(tmp_path
 
         tasks = select_tasks(Workspace(FAULTS), solutions=list(kills))
         found = {one.solution.name: one for one in session.evaluate(tasks, observe)}
+        assert pids(session) == {}
     assert killed == kills
     assert {name: one.verdict for name, one in found.items()} == {
         "honest": Verdict.PASSED,

@@ -146,6 +146,9 @@ OWN_MODULE = """
 #include <torch/extension.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#if TORCH_VERSION_MAJOR < 2
+#include <THC/THC.h>
+#endif
 
 namespace py = pybind11;
 

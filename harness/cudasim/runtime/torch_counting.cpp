@@ -1,8 +1,5 @@
 // Counts torch's operators on the host's own tensors while a trace is taken: work that no kernel of the device does.
 // Those on the device's are counted where they run (torch_operators.cpp).
-#ifndef NDEBUG
-#define NDEBUG  // as torch is built: else its RecordFunction would have a member that nobody sets
-#endif
 #include "torch_counting.h"
 
 #include <ATen/core/Tensor.h>

@@ -193,16 +193,16 @@ class CaseTurns:
 
     def computed_in(self, taken: Taken, call: int) -> str | None:
         """Name the arithmetic that a call's values show; None where they show none."""
-        return self._told_by(taken, call, computed_in)
+        return self._shown_by(taken, call, computed_in)
 
-    def what_explains(self, taken: Taken, call: int, wrong_row: int) -> str | None:
-        """Say what explains the errors of a wrong row; None where nothing does that is known here."""
-        return self._told_by(taken, call, functools.partial(what_explains, wrong_row=wrong_row))
+    def what_explains(self, taken: Taken, call: int, check: Check) -> str | None:
+        """Say what explains the errors of a wrong call; None where nothing does that is known here."""
+        return self._shown_by(taken, call, functools.partial(what_explains, check=check))
 
-    def _told_by(self, taken: Taken, call: int, tell: Callable[..., str | None]) -> str | None:
+    def _shown_by(self, taken: Taken, call: int, show: Callable[..., str | None]) -> str | None:
         try:
             inputs = make_inputs(self.setting, taken.laid.drawn[call])
-            return tell(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
+            return show(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
         except (torch.OutOfMemoryError, MemoryError):
             return None
         finally:

@@ -17,6 +17,8 @@ from harness.sandbox.wire.device import Conditions
 _TIMES = 3
 _REPEATING_S = 2.0
 """The time of repeated turns after which none is added: a kernel may take ten seconds a call."""
+_FAR = 4.0
+"""The error, in tolerances, beside which another order of atomic additions is nothing."""
 _UNASKED_CHARS = 200
 
 
@@ -30,7 +32,7 @@ def judge_call(
 
 def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> SolutionFailed:
     """The failure of a wrong call: `nondeterministic` where a repetition of the turn, with the same inputs at the same
-    addresses, gives right values; the last repetition runs on an idle device.
+    addresses, gives right values, or all give wrong ones elsewhere. Where inputs came late, one finds them ready.
 
     The whole turn is repeated, not the call alone: what an earlier call left behind must be there again.
     """
@@ -43,8 +45,8 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
                     raise _failed_unnoticed(unasked, wrong) from None
                 if found := _what_repeating_shows(case, taken, call, check):
                     reason = f"{found}; when wrong, {wrong}"
-                    raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
-                if why := case.what_explains(taken, call, _wrong_row(check)):
+                    raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from wrong
+                if why := case.what_explains(taken, call, check):
                     wrong.failure = replace(wrong.failure, reason=f"{wrong}; {why}")
                 raise
     except SolutionFailed as failed:
@@ -65,7 +67,7 @@ def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
 
 def _what_repeating_shows(case: CaseTurns, taken: Taken, call: int, check: Check) -> str | None:
     """Say how the same inputs gave other values than in a wrong call; None where they are wrong in the same way."""
-    spent_s = 0.0
+    spent_s, are_elsewhere = 0.0, True
     try:
         for number in range(1, _TIMES + 1):
             started = time.monotonic()
@@ -74,8 +76,7 @@ def _what_repeating_shows(case: CaseTurns, taken: Taken, call: int, check: Check
             checked = case.judge(again, call, "complete")
             if checked.passed:
                 return f"the same inputs gave wrong values {_times(number)}, then right ones"
-            if _are_elsewhere(check, checked):
-                return "the same inputs gave wrong values in other places each time, as when threads race"
+            are_elsewhere &= _is_elsewhere(check, checked)
             if spent_s > _REPEATING_S:
                 break
         if taken.asked.conditions.late_inputs and case.judge(case.again(taken, Conditions()), call, "complete").passed:
@@ -84,24 +85,21 @@ def _what_repeating_shows(case: CaseTurns, taken: Taken, call: int, check: Check
                 "work on another stream doesn't wait for it"
             )
     except SolutionFailed:
-        pass  # the first failure is reported
-    return None
+        return None  # the first failure is reported
+    return (
+        "the same inputs gave wrong values in other places each time, as where threads race" if are_elsewhere else None
+    )
 
 
-def _are_elsewhere(one: Check, other: Check) -> bool:
-    """Say whether elements that are wrong in one are right in the other: the first wrong ones are listed in order. A
-    row that was judged alone, whose shape is its own, tells nothing."""
-    are_alike = [output.shape for output in one.outputs] == [output.shape for output in other.outputs]
-    return are_alike and _first_wrong(one).isdisjoint(_first_wrong(other))
-
-
-def _first_wrong(check: Check) -> set[tuple[int, ...]]:
-    return {(n, *mismatch.index) for n, one in enumerate(check.outputs) for mismatch in one.first_mismatches}
-
-
-def _wrong_row(check: Check) -> int:
-    first = next(output for output in check.outputs if not output.passed).first_mismatches[0].index
-    return first[0] if first else 0
+def _is_elsewhere(one: Check, other: Check) -> bool:
+    """Say whether elements that are far off in one are right in the other: the first wrong ones are listed in order,
+    of the same elements by the same tolerance."""
+    held_to = [[(output.tolerance, output.compared) for output in check.outputs] for check in (one, other)]
+    wrong = [
+        {(n, *mismatch.index) for n, output in enumerate(check.outputs) for mismatch in output.first_mismatches}
+        for check in (one, other)
+    ]
+    return held_to[0] == held_to[1] and wrong[0].isdisjoint(wrong[1]) and min(one.worst, other.worst) > _FAR
 
 
 def _times(count: int) -> str:

@@ -3,7 +3,6 @@ true speed-up, before they are widened by what workers differ by. (Twelve blocks
 
 from __future__ import annotations
 
-import functools
 import random
 
 import pytest
@@ -14,6 +13,7 @@ from harness.model.timing import Turn
 from harness.referee.timing.measure import looks, measure
 from harness.referee.timing.series import Series, joined
 from tests.coverage import covers
+from tests.machine import heavy
 from tests.test_benchmarks import script
 
 TRUE_SPEEDUP = 1.25
@@ -71,7 +71,6 @@ class NoisyArms:
         return 1 + jitter
 
 
-heavy = functools.partial(pytest.param, marks=pytest.mark.heavy)
 NOISES = ("jitter", "drift", "clock step", "bursts", "correlation", "slow wandering")
 
 
