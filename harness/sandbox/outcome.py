@@ -133,6 +133,15 @@ _KNOWN_CAUSES = (
         "elements that no thread writes, then for 0/0, inf - inf and reads of memory that nothing wrote",
     ),
     (
+        r"operands rounded to \w+ explain it",
+        "multiply in the reference's precision (strict float32: no tensor cores, input_precision='ieee' in tl.dot); "
+        "'precision' in problem.yaml allows a cheaper one",
+    ),
+    (
+        r"tanh in place of erf in a GELU explains it",
+        "use erff() or tl.erf(), or declare nn.GELU(approximate='tanh') in the reference",
+    ),
+    (
         r"expected a \";\"|expected ['‘].{1,20}['’] before",
         "a statement before the line named may lack its semicolon or bracket",
     ),

@@ -197,6 +197,7 @@ def test_a_failure_says_that_tanh_stands_for_erf(tmp_path: Path, model: type[nn.
     failed = checked(setting_of(tmp_path, GELU), model)[0].failed
     assert failed is not None
     assert tells(failed.failure.reason, "tanh", "erf") is is_said
+    assert ("erff()" in failed.failure.next_step) is is_said
 
 
 class NearlyRight(Linear):
@@ -220,6 +221,7 @@ def test_a_failure_says_which_precision_explains_it(tmp_path: Path) -> None:
     assert failed is not None
     assert failed.verdict is Verdict.WRONG_VALUES
     assert "bfloat16" in failed.failure.reason
+    assert "precision" in failed.failure.next_step
 
 
 NORM = """\

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from harness.model.check import Check, Scope
 from harness.model.verdict import Verdict
@@ -47,7 +46,7 @@ def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> Solution
                     reason = f"{found}; when wrong, {wrong}"
                     raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from wrong
                 if why := case.what_explains(taken, call, check):
-                    wrong.failure = replace(wrong.failure, reason=f"{wrong}; {why}")
+                    raise SolutionFailed(wrong.verdict, f"{wrong}; {why}", wrong.failure.details) from None
                 raise
     except SolutionFailed as failed:
         return failed
