@@ -76,8 +76,9 @@ def solution_ns(evaluation: Evaluation) -> float | None:
 
 def simulated_words(evaluation: Evaluation) -> str:
     """Say what a verdict of the simulator is worth."""
-    how = "simulated with --sanitize" if evaluation.config.correctness.sanitize else "simulated"
-    return f"{how}, not verified on a GPU; times are not measured"
+    if evaluation.config.correctness.sanitize:
+        return "simulated with --sanitize, not verified on a GPU; times are not measured"
+    return "simulated, not verified on a GPU; times are not measured, nor races looked for (--sanitize)"
 
 
 def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> Iterator[Block]:
@@ -181,13 +182,15 @@ def environment_facts(environment: Environment) -> Pairs:
 
 def again(evaluation: Evaluation, all_cases: Collection[str]) -> Section:
     """The command that repeats the evaluation: same inputs, same cases, same settings."""
-    settings = changed_settings(evaluation.config)
+    correctness = evaluation.config.correctness
+    plain = dataclasses.replace(correctness, sanitize=False)
+    settings = changed_settings(dataclasses.replace(evaluation.config, correctness=plain))
     words = ["harness", "run", "--problem", evaluation.problem.name, "--solution", evaluation.solution.name]
     words += ["--backend", evaluation.environment.backend, "--seed", str(evaluation.seed)]
     if set(evaluation.cases) != set(all_cases):
         words += [word for case in evaluation.cases for word in ("--case", case)]
-    if settings:
-        words += ["--config", _CONFIG_FILE]
+    words += ["--sanitize"] if correctness.sanitize else []
+    words += ["--config", _CONFIG_FILE] if settings else []
     blocks: list[Block] = [Prose(" \\\n  ".join(_broken_before_options(shlex.join(words))))]
     if settings:
         blocks += [Line(f"with {_CONFIG_FILE} (config {config_hash(evaluation.config)}):", "faint"), Prose(settings)]

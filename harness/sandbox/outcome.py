@@ -147,7 +147,7 @@ _KNOWN_CAUSES = (
     ),
     (
         r"module 'triton\.language(\.math)?' has no attribute '(tanh|pow|tan|sinh|cosh|atan|isnan|round)'",
-        "take it from triton.language.extra.libdevice: tl has no such function",
+        "tl has no such function: write 'from triton.language.extra import libdevice', and call it as libdevice.…()",
     ),
     (
         r"must be of type tl\.constexpr|arange's range must be a power of 2",
@@ -199,6 +199,7 @@ _BY_VERDICT = {
 }
 
 
+_NO_SUCH_FILE = re.compile(r": No such file or directory")
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 
 
@@ -211,6 +212,8 @@ def advice_for(verdict: Verdict, text: str) -> str:
     found = [(match.start(), advice) for pattern, advice in known if (match := re.search(pattern, text))]
     if found:
         return min(found, key=operator.itemgetter(0))[1]
+    if verdict is Verdict.UNSUPPORTED and _NO_SUCH_FILE.search(text.partition("\n")[0]):
+        return "mend the name, or put the header beside solution.py; a library's needs a machine that has the library"
     if verdict is Verdict.HARNESS_ERROR and _NO_SPACE.search(text):
         return "free space, or set TMPDIR, where workers have their folders, and HARNESS_CACHE, where builds are kept"
     return _BY_VERDICT.get(verdict, "see the record")

@@ -39,6 +39,11 @@ def test_changed_settings_stand_in_a_file() -> None:
     )
 
 
+def test_a_look_at_every_access_is_an_option_and_no_file() -> None:
+    repeat = command(simulated(config=Config(CorrectnessConfig(sanitize=True)), cases=CASES), CASES)
+    assert repeat.endswith(" --sanitize")
+
+
 def test_names_are_quoted_for_the_shell() -> None:
     repeat = command(timed(problem=problem("a; rm -rf $HOME")), CASES)
     assert " 'a; rm -rf $HOME' " in repeat

@@ -117,7 +117,7 @@ def test_a_failure_without_a_place_names_none() -> None:
 
 
 def test_a_simulated_run_is_said_to_be_one() -> None:
-    assert "simulated, not verified" in report([passed(environment=sim_environment())])
+    assert tells(report([passed(environment=sim_environment())]), "simulated", "not verified", "races", "--sanitize")
     assert "simulated" not in report([passed()])
 
 

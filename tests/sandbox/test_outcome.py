@@ -23,6 +23,13 @@ def test_a_given_next_step_is_taken() -> None:
     assert SolutionFailed(Verdict.UNSUPPORTED, "too large", next_step="use a GPU").failure.next_step == "use a GPU"
 
 
+def test_a_header_that_is_not_there_is_not_for_a_gpu_to_mend() -> None:
+    reason = "extension 'one' can't be simulated: solution.py:7: cuda_runtme.h: No such file or directory"
+    failure = SolutionFailed(Verdict.UNSUPPORTED, reason).failure
+    assert "header" in (failure.next_step or "")
+    assert "--backend cuda" not in (failure.next_step or "")
+
+
 def test_cheating_carries_its_evidence() -> None:
     failed = SolutionFailed.cheating("claimed_times", "a call of 0 ns was reported", "turn 7", call_ns=0)
     assert (failed.verdict, failed.failure.reason) == (Verdict.CHEATING, "a call of 0 ns was reported")
