@@ -199,21 +199,29 @@ _BY_VERDICT = {
 }
 
 
-_NO_SUCH_FILE = re.compile(r": No such file or directory")
-_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+# Where the gap is the simulator's, or the mistake another's, a compiler's message is no advice to the author.
+_CAUSES_WITHOUT_BLAME = {
+    Verdict.UNSUPPORTED: (
+        (
+            r"\A[^\n]*: No such file or directory",
+            "mend the name, or put the header beside solution.py; a library's needs a machine that has the library",
+        ),
+    ),
+    Verdict.INVALID_PROBLEM: (),
+    Verdict.HARNESS_ERROR: (
+        (
+            r"No space left on device|Disk quota exceeded|File too large",
+            "free space, or set TMPDIR, where workers have their folders, and HARNESS_CACHE, where builds are kept",
+        ),
+    ),
+}
 
 
 def advice_for(verdict: Verdict, text: str) -> str:
     """One sentence, from the failure's text where its cause is known: the first that it tells of, since a compiler's
     later errors may follow from it."""
-    # Where the gap is the simulator's, or the mistake another's, a compiler's message is no advice to the author.
-    blames_others = (Verdict.UNSUPPORTED, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR)
-    known = _KNOWN_CAUSES if verdict not in blames_others else ()
+    known = _CAUSES_WITHOUT_BLAME.get(verdict, _KNOWN_CAUSES)
     found = [(match.start(), advice) for pattern, advice in known if (match := re.search(pattern, text))]
     if found:
         return min(found, key=operator.itemgetter(0))[1]
-    if verdict is Verdict.UNSUPPORTED and _NO_SUCH_FILE.search(text.partition("\n")[0]):
-        return "mend the name, or put the header beside solution.py; a library's needs a machine that has the library"
-    if verdict is Verdict.HARNESS_ERROR and _NO_SPACE.search(text):
-        return "free space, or set TMPDIR, where workers have their folders, and HARNESS_CACHE, where builds are kept"
     return _BY_VERDICT.get(verdict, "see the record")
