@@ -103,11 +103,13 @@ def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers
     options = asked.options
     with Progress(options.quiet) as progress:
         planned = _plan(asked, progress)
+        kept = [one.result.id for one in planned if one.result and options.resume]
+        chosen = [one.task for one in planned if not (one.result and options.resume)]
+        if chosen and not options.dry_run:
+            progress.say("loading torch")  # seconds
     if options.dry_run:
         _list(planned, options)
         return exit_codes.PASSED
-    kept = [one.result.id for one in planned if one.result and options.resume]
-    chosen = [one.task for one in planned if not (one.result and options.resume)]
     evaluations: list[Evaluation] = []
     try:
         for evaluation in _load(asked.results, kept):

@@ -57,7 +57,7 @@ def show(
     else:
         from harness.reports import show_report
 
-        print_report(show_report(found, _cases_of(found)))
+        print_report(show_report(found, _cases_of(found, () if results else None)))
 
 
 def feedback(evaluation: EvaluationName = "last", solution: OfSolution = None, results: ResultsFolder = None) -> None:
@@ -92,14 +92,14 @@ def diff(
         print_report(difference_report(found))
 
 
-def _cases_of(evaluation: Evaluation) -> tuple[str, ...]:
-    """The problem's cases, where its folder is at hand."""
+def _cases_of(evaluation: Evaluation, otherwise: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The problem's cases, where its folder is at hand. It isn't for bare files."""
     from harness.workspace.workspace import find_workspace
 
     try:
         return tuple(find_workspace(Path.cwd()).problem(evaluation.problem.name).cases)
     except UsageError:
-        return ()
+        return otherwise
 
 
 def explain(

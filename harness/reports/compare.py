@@ -59,7 +59,7 @@ def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verb
         yield from map(_brief, failed[:_MOST_FAILURES])
         if len(failed) > _MOST_FAILURES:
             yield Line(f"… and {len(failed) - _MOST_FAILURES} more", "faint")
-        yield Line("--verbose tells more; 'harness show ID' shows one evaluation whole", "faint")
+        yield Line("--verbose tells more; 'harness show PROBLEM SOLUTION' shows one whole", "faint")
         yield Line("")
     yield from remark_lines(evaluations)
     if warning := of_several_gpus(e.environment.gpu_uuid for e in evaluations if e.timing):
@@ -97,7 +97,7 @@ def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     found = list(caveats(ordered))
     yield from found[:_MOST_CAVEATS]
     if len(found) > _MOST_CAVEATS:
-        yield Line(f"… and {len(found) - _MOST_CAVEATS} more; 'harness show ID' has them", "faint")
+        yield Line(f"… and {len(found) - _MOST_CAVEATS} more; 'harness show PROBLEM SOLUTION' has them", "faint")
     yield from remarks_on_baselines(evaluations)
 
 

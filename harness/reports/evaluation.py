@@ -40,8 +40,9 @@ _QUOTED_LINE = re.compile(r" *\d+ \| ")
 _DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES, Verdict.LOAD_ERROR, Verdict.RUNTIME_ERROR}
 
 
-def show_report(evaluation: Evaluation, all_cases: Collection[str]) -> Report:
-    """`all_cases` are the problem's, where they are known; they shorten the command that repeats the evaluation."""
+def show_report(evaluation: Evaluation, all_cases: Collection[str] | None) -> Report:
+    """`all_cases` are the problem's, where they are known, and shorten the command that repeats the evaluation; None for
+    an evaluation of bare files."""
     name = f"{evaluation.problem.name} / {evaluation.solution.name}"
     title = Line((Span(name, "strong"), "  ", *judgement(evaluation)))
     return Report(
@@ -180,14 +181,18 @@ def environment_facts(environment: Environment) -> Pairs:
     )
 
 
-def again(evaluation: Evaluation, all_cases: Collection[str]) -> Section:
+def again(evaluation: Evaluation, all_cases: Collection[str] | None) -> Section:
     """The command that repeats the evaluation: same inputs, same cases, same settings."""
     correctness = evaluation.config.correctness
     plain = dataclasses.replace(correctness, sanitize=False)
     settings = changed_settings(dataclasses.replace(evaluation.config, correctness=plain))
-    words = ["harness", "run", "--problem", evaluation.problem.name, "--solution", evaluation.solution.name]
+    problem, solution = evaluation.problem.name, evaluation.solution.name
+    if all_cases is None:
+        words = ["harness", "run", f"{solution}.py", "--reference", f"{problem}.py"]
+    else:
+        words = ["harness", "run", "--problem", problem, "--solution", solution]
     words += ["--backend", evaluation.environment.backend, "--seed", str(evaluation.seed)]
-    if set(evaluation.cases) != set(all_cases):
+    if all_cases is not None and set(evaluation.cases) != set(all_cases):
         words += [word for case in evaluation.cases for word in ("--case", case)]
     words += ["--sanitize"] if correctness.sanitize else []
     words += ["--config", _CONFIG_FILE] if settings else []

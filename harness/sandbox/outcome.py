@@ -154,6 +154,10 @@ _KNOWN_CAUSES = (
         "declare sizes of blocks as tl.constexpr and pass triton.next_power_of_2(n); mask what lies beyond n",
     ),
     (
+        r"OutOfResources .*shared memory",
+        "a program needs more shared memory than an SM has: make blocks smaller, or num_stages fewer",
+    ),
+    (
         r"Triton Error \[CUDA\]: invalid argument",
         "a grid's second and third dimension end at 65,535: fold what exceeds that into the first",
     ),

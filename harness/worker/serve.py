@@ -39,8 +39,9 @@ from harness.worker.extensions import Extensions
 from harness.worker.gpu_compilation import compile_for_gpu
 
 _MESSAGE_CHARS = 20_000
-_OURS = (str(Path(__file__).parents[1]), str(Path(torch.__file__).parent))
-"""The folders of code that calls a solution's."""
+_OURS = str(Path(__file__).parents[1])
+_LIBRARIES = (_OURS, str(Path(torch.__file__).parents[1]), str(Path(traceback.__file__).parent))
+"""The folders of code that isn't a solution's: harness, packages, Python's own."""
 
 
 def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, protections: tuple[str, ...]) -> None:
@@ -81,14 +82,16 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
 
 
 def _told(error: Exception) -> str:
-    """The traceback from the solution's first frame on: what called that is ours, and says nothing to its author. Where
-    it is ours alone, its last frame."""
+    """The traceback with the solution's own frames, and with the last one of a library below them: what lies between,
+    and what calls a solution, says nothing to its author. Where it is ours alone, its last frame."""
     told: traceback.TracebackException | None = traceback.TracebackException.from_exception(error)
     assert told is not None
     text = told
     while told is not None:
-        its = next((number for number, frame in enumerate(told.stack) if not frame.filename.startswith(_OURS)), -1)
-        told.stack = traceback.StackSummary.from_list(told.stack[its:])
+        frames = [frame for frame in told.stack[:-1] if not frame.filename.startswith(_LIBRARIES)]
+        if not (frames and told.stack[-1].filename.startswith(_OURS)):
+            frames += told.stack[-1:]
+        told.stack = traceback.StackSummary.from_list(frames)
         told = told.__cause__ or told.__context__
     return "".join(text.format())
 

@@ -76,7 +76,7 @@ def test_a_timed_comparison() -> None:
         "maxpool2d/broken wrong_values: 1 of 4 values are outside the tolerance\n"
         "maxpool2d/known wrong_values: 1 of 4 values are outside the tolerance\n"
         "maxpool2d/lost harness_error: 1 of 4 values are outside the tolerance\n"
-        "--verbose tells more; 'harness show ID' shows one evaluation whole\n"
+        "--verbose tells more; 'harness show PROBLEM SOLUTION' shows one whole\n"
         "\n"
         "5 solutions of 1 problem: 2 passed, 2 wrong_values, 1 harness_error; 1 kept from\n"
         "earlier runs\n"
@@ -211,7 +211,7 @@ def test_a_fragile_solution_is_marked() -> None:
 def test_of_many_noisy_timings_some_say_why() -> None:
     lines = report([passed(f"s{n}", timing=spread(1_000_000, 2_000_000)) for n in range(23)]).splitlines()
     assert len([line for line in lines if "noisy:" in line]) == 20
-    assert any(tells(line, "3 more", "'harness show ID'") for line in lines)
+    assert any(tells(line, "3 more", "'harness show PROBLEM SOLUTION'") for line in lines)
 
 
 def test_a_pass_that_was_not_expected_is_marked() -> None:

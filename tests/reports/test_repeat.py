@@ -11,7 +11,7 @@ from harness.reports.evaluation import again, changed_settings
 from tests.reports.leaderboard.samples import CASES, problem, simulated, timed
 
 
-def command(evaluation: Evaluation, cases: Sequence[str]) -> str:
+def command(evaluation: Evaluation, cases: Sequence[str] | None) -> str:
     prose = again(evaluation, cases).blocks[0]
     assert isinstance(prose, Prose)
     return prose.text.replace(" \\\n ", "")
@@ -26,6 +26,11 @@ def test_the_command_names_everything_that_inputs_follow_from() -> None:
 def test_a_part_of_the_cases_is_named() -> None:
     repeat = command(simulated(cases=("small", "odd")), ("full", "small", "odd"))
     assert repeat.endswith("--backend sim --seed 5692163613755307619 --case small --case odd")
+
+
+def test_bare_files_are_named_as_files() -> None:
+    repeat = command(simulated(cases=("full",)), None)
+    assert repeat == "harness run plain.py --reference relu.py --backend sim --seed 5692163613755307619"
 
 
 def test_changed_settings_stand_in_a_file() -> None:

@@ -70,6 +70,11 @@ GENERAL = "mend the first of the compiler's errors above"
             "TypeError in ModelNew(*init_inputs): ModelNew.__init__() takes 1 positional argument but 3 were given",
             "what get_init_inputs() returns",
         ),
+        (
+            Verdict.RUNTIME_ERROR,
+            "OutOfResources in forward(): out of resource: shared memory, Required: 1049600, Hardware limit: 232448.",
+            "num_stages",
+        ),
         (Verdict.COMPILE_ERROR, "cuda.cu(3): error: expected a declaration", GENERAL),
         (Verdict.TIMEOUT, "no answer within 2 s", "look for an endless loop"),
         (Verdict.HARNESS_ERROR, "", "'harness doctor'"),

@@ -24,15 +24,26 @@ def told(outermost: Callable[[], None]) -> str:
     return serve._told(error.with_traceback(error.__traceback__.tb_next))  # without this test's own frame
 
 
-OURS = f"{serve._OURS[0]}/worker/arm.py"
+OURS = f"{serve._OURS}/worker/arm.py"
+PACKAGES = serve._LIBRARIES[1]
 
 
-def test_a_traceback_begins_with_the_solutions_first_frame() -> None:
-    inner = function(f"{serve._OURS[1]}/nn/modules/module.py", "raise ValueError('no')")
-    solution = function("solutions/relu/plain/solution.py", "inner()", inner=inner)
+def test_a_traceback_has_the_solutions_frames_and_the_librarys_last() -> None:
+    inner = function(f"{PACKAGES}/torch/nn/modules/conv.py", "raise ValueError('no')")
+    middle = function(f"{PACKAGES}/torch/nn/modules/module.py", "inner()", inner=inner)
+    solution = function("solutions/relu/plain/solution.py", "middle()", middle=middle)
     text = told(function(OURS, "solution()", solution=solution))
     assert "arm.py" not in text
-    assert text.index("solution.py") < text.index("module.py") < text.index("ValueError: no")
+    assert "module.py" not in text
+    assert text.index("solution.py") < text.index("conv.py") < text.index("ValueError: no")
+
+
+def test_what_raises_in_ours_below_a_solution_is_left_out() -> None:
+    device = function(OURS, "raise ValueError('no')")
+    library = function(f"{PACKAGES}/triton/runtime/jit.py", "device()", device=device)
+    kernel = function("solutions/relu/plain/solution.py", "library()", library=library)
+    text = told(function(OURS, "kernel()", kernel=kernel))
+    assert text.count("File ") == text.count("solution.py") == 1
 
 
 def test_causes_are_told_alike() -> None:
@@ -46,7 +57,7 @@ def test_causes_are_told_alike() -> None:
 
 
 def test_of_frames_of_ours_alone_the_last_stays() -> None:
-    called = function(f"{serve._OURS[1]}/nn/modules/module.py", "raise ValueError('no')")
+    called = function(f"{PACKAGES}/torch/nn/modules/module.py", "raise ValueError('no')")
     text = told(function(OURS, "called()", called=called))
     assert "module.py" in text
     assert "arm.py" not in text
