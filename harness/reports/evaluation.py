@@ -41,8 +41,7 @@ _DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES, Verdict.LOAD_ER
 
 
 def show_report(evaluation: Evaluation, all_cases: Collection[str] | None) -> Report:
-    """`all_cases` are the problem's, where they are known, and shorten the command that repeats the evaluation; None for
-    an evaluation of bare files."""
+    """`all_cases` are the problem's, where known: they shorten the command that repeats it. None for bare files."""
     name = f"{evaluation.problem.name} / {evaluation.solution.name}"
     title = Line((Span(name, "strong"), "  ", *judgement(evaluation)))
     return Report(

@@ -104,7 +104,8 @@ def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol)
     protocol.reach("load")
     arm.load(Load(task.solution, "ModelNew", FLAGS, task.compilers, builds_others=True))
     protocol.reach("construct")
-    arm.construct(Construct(encode_value(reference.init_inputs), SEED, step=reference.step))
+    init_inputs, forms = map(encode_value, (reference.init_inputs, reference.forms))
+    arm.construct(Construct(init_inputs, SEED, step=reference.step, forms=forms))
     return arm.model
 
 

@@ -110,6 +110,12 @@ class Oracle:
 
         Raises: InvalidProblem where the claim is wrong.
         """
+        if self._reference.with_indices:
+            if self._is_claimed:
+                raise InvalidProblem(
+                    "independent_batch is claimed, but sparse and jagged inputs aren't divided into rows"
+                )
+            return False
         if self._is_claimed:
             claimed = claimed_rows(inputs, spec)
             if claimed and claimed.count > 1 and not self._are_independent(claimed, inputs, (0, 1)):

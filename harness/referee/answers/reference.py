@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -32,6 +32,7 @@ from harness.sandbox.wire.construction import (
     training_step,
     varied_initialisers,
 )
+from harness.sandbox.wire.input_form import Form, count_parts, put_together, take_apart, with_indices
 from harness.sandbox.wire.messages import Step
 from harness.sandbox.wire.structure import unpack
 from harness.workspace.problem import Problem
@@ -98,6 +99,7 @@ class Reference:
         self._device = device
         self._batch_statistics = problem.batch_statistics
         self._is_step = problem.backward
+        self._assembly = _Assembly()
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
             code = compile(problem.source_for(case), self.path, "exec", dont_inherit=True)
@@ -156,12 +158,14 @@ class Reference:
             _seed_everything(seed, self._device)
             with torch.no_grad(), large_draws_on(self._device), Placed(self._device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
+            model.register_forward_pre_hook(self._assembly)
             return model.to(self._device)
 
     def _constructed_on_meta(self) -> torch.nn.Module:
         complaint = "Model(*init_inputs) works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
             model: torch.nn.Module = self._module.Model(*self.init_inputs)
+        model.register_forward_pre_hook(self._assembly)
         return model.to("meta")
 
     def _ready(self, model: torch.nn.Module) -> torch.nn.Module:
@@ -201,9 +205,19 @@ class Reference:
         forms = tuple((tuple(output.shape), output.dtype) for output in reached)
         return _Backward(used, forms, unpack(returned)[0])
 
+    @property
+    def forms(self) -> tuple[Form, ...] | None:
+        """The forms of the inputs whose parts have been drawn; None where each input is a part."""
+        return self._assembly.forms
+
+    @property
+    def with_indices(self) -> set[str]:
+        """The layouts of sparse and jagged inputs, which can't be divided into rows."""
+        return with_indices(self.forms or ())
+
     def make_inputs(self, seed: int) -> list[Any]:
-        """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes. A training step's
-        cotangents follow them."""
+        """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes. Returns the parts
+        of the inputs, as which the models that are constructed here take them. A training step's cotangents follow."""
         forms = self._backward.cotangents  # first: to find them, others are drawn
         with _GENERATORS:
             inputs = self._draw(seed)
@@ -212,8 +226,17 @@ class Reference:
     def _draw(self, seed: int) -> list[Any]:
         with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
             _seed_everything(seed, self._device)
-            inputs = list(self._module.get_inputs())
+            inputs = self._apart(self._module.get_inputs())
         return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
+
+    def _apart(self, inputs: Iterable[Any]) -> list[Any]:
+        parts: list[Any] = []
+        try:
+            forms = tuple(take_apart(value, parts) for value in inputs)
+        except ValueError as error:
+            raise InvalidProblem(f"get_inputs() of case '{self.case}' returns a {error}") from None
+        self._assembly.expect(forms)
+        return parts
 
     def input_specs(self) -> list[torch.Tensor]:
         """Make the inputs as meta tensors. Raises: InvalidProblem where get_inputs() needs real memory."""
@@ -223,7 +246,10 @@ class Reference:
     def _specs(self) -> list[torch.Tensor]:
         complaint = "get_inputs() works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
-            return list(self._module.get_inputs())
+            inputs = self._apart(self._module.get_inputs())
+        if self.with_indices:
+            raise InvalidProblem(f"{complaint}: sparse and jagged inputs need their indices")
+        return inputs
 
     def output_spec(self, model: torch.nn.Module, inputs: Sequence[Any]) -> OutputSpec:
         """Find the form of the outputs, on meta tensors where the model supports them, else by a run.
@@ -242,8 +268,31 @@ class Reference:
         if not self.step:
             return ()
         arguments = list(inspect.signature(self._module.Model.forward).parameters)[1:]
-        named = itertools.zip_longest(inputs[: -self.step.cotangents], arguments)
+        forms = self.forms or (None,) * len(arguments)
+        of_parts = [name for name, form in zip(arguments, forms, strict=False) for _ in range(count_parts(form))]
+        named = itertools.zip_longest(inputs[: -self.step.cotangents], of_parts)
         return (*(name or "an input" for value, name in named if is_differentiable(value)), *self.step.parameters)
+
+
+class _Assembly:
+    """A hook before a model's forward(), which makes the inputs of their parts. A model's copies share it."""
+
+    def __init__(self) -> None:
+        self.forms: tuple[Form, ...] | None = None
+        self._expected: tuple[Form, ...] | None = None
+
+    def expect(self, forms: tuple[Form, ...]) -> None:
+        """Take these from now on. Raises: InvalidProblem where they were others before."""
+        if forms != (self._expected or forms):
+            raise InvalidProblem("get_inputs() gives inputs of another structure at every call")
+        self._expected = forms
+        self.forms = forms if any(form is not None for form in forms) else None
+
+    def __call__(self, model: torch.nn.Module, parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        return None if self.forms is None else tuple(put_together(self.forms, parts))
+
+    def __deepcopy__(self, memo: object) -> _Assembly:
+        return self
 
 
 class TrainingStep(torch.nn.Module):

@@ -155,6 +155,7 @@ class Buffers:
                 varies=setting.varied_for is not None,
                 batch_statistics=setting.problem.batch_statistics,
                 step=setting.reference.step,
+                forms=encode_value(setting.reference.forms),
             )
             reply = worker.ask(construct, timeout_s)
             if number is not None:

@@ -116,7 +116,8 @@ class Construct:
     """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
 
     `varies`: layers that it makes start with varied parameters, see construction. `batch_statistics`: its
-    normalisations take the batch's statistics. `step`: its calls are training steps.
+    normalisations take the batch's statistics. `step`: its calls are training steps. `forms`: how its inputs are made
+    of those of a call, see input_form; None where they are the same.
     """
 
     init_inputs: Any
@@ -126,6 +127,7 @@ class Construct:
     varies: bool = False
     batch_statistics: bool = False
     step: Step | None = None
+    forms: Any = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,111 @@
+"""Inputs that are made of several tensors, taken apart and put together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from harness.sandbox.wire.codec import decode_value, encode_value
+from harness.sandbox.wire.input_form import Form, count_parts, put_together, take_apart, takes_parts, with_indices
+
+DENSE = torch.tensor([[0.0, 1.0, 2.0, 0.0], [3.0, 0.0, 0.0, 0.0]])
+SPARSE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sparse_csr": lambda dense: dense.to_sparse_csr(),
+    "sparse_csc": lambda dense: dense.to_sparse_csc(),
+    "sparse_bsr": lambda dense: dense.to_sparse_bsr((1, 2)),
+    "sparse_bsc": lambda dense: dense.to_sparse_bsc((2, 2)),
+    "sparse_coo": lambda dense: dense.to_sparse_coo(),
+}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta"),
+    pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype"),
+]
+
+
+def ragged() -> torch.Tensor:
+    return torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(1, 3)], layout=torch.jagged)
+
+
+def apart(value: Any) -> tuple[Form, list[Any]]:
+    """The form as the other side of the wire has it, and the parts."""
+    parts: list[Any] = []
+    form = take_apart(value, parts)
+    return decode_value(encode_value(form)), parts
+
+
+@pytest.mark.parametrize("value", [DENSE, 2.5, "same", [1, 2], {"dims": (0, 1)}, None])
+def test_a_dense_tensor_and_a_plain_value_are_a_part(value: Any) -> None:
+    form, parts = apart(value)
+    assert form is None
+    assert parts[0] is value
+    assert count_parts(form) == 1
+
+
+def test_lists_tuples_and_dicts_come_back_as_they_were() -> None:
+    a, b, c = torch.ones(1), torch.ones(2), torch.ones(3)
+    form, parts = apart([{"k": a, "rate": 0.5}, (b, [c, None])])
+    assert count_parts(form) == len(parts) == 5
+    (whole,) = put_together([form], parts)
+    assert isinstance(whole[1], tuple)
+    assert whole[0]["rate"] == 0.5
+    assert [one.data_ptr() for one in (whole[0]["k"], whole[1][0], whole[1][1][0])] == [
+        one.data_ptr() for one in (a, b, c)
+    ]
+    assert with_indices([form]) == set()
+
+
+@pytest.mark.parametrize("layout", SPARSE)
+def test_a_sparse_tensor_is_its_indices_and_values(layout: str) -> None:
+    form, parts = apart([SPARSE[layout](DENSE)])
+    assert with_indices([form]) == {layout}
+    assert count_parts(form) == len(parts)
+    whole = put_together([form], parts)[0][0]
+    assert whole.layout is getattr(torch, layout)
+    assert torch.equal(whole.to_dense(), DENSE)
+    values = whole._values() if layout == "sparse_coo" else whole.values()
+    assert values.data_ptr() == parts[-1].data_ptr()
+
+
+@pytest.mark.parametrize("layout", SPARSE)
+def test_indices_that_have_not_arrived_yet_are_not_read(layout: str) -> None:
+    form, parts = apart(SPARSE[layout](DENSE))
+    late = [torch.full_like(part, -1) for part in parts]
+    (whole,) = put_together([form], late)
+    assert whole.shape == (2, 4)
+
+
+def test_a_jagged_tensor_is_its_values_and_offsets() -> None:
+    form, parts = apart(ragged())
+    assert with_indices([form]) == {"jagged"}
+    (whole,) = put_together([form], parts)
+    assert [one.shape for one in whole.unbind()] == [(2, 3), (1, 3)]
+    assert whole.values().data_ptr() == parts[0].data_ptr()
+
+
+def test_a_model_is_called_with_the_inputs_of_its_parts() -> None:
+    form, parts = apart({"a": torch.ones(2), "b": torch.ones(2)})
+    call = takes_parts(lambda both, more: both["a"] + both["b"] + more, (form, None))
+    assert call(*parts, 1.0).tolist() == [3.0, 3.0]
+
+
+def test_a_warning_of_torchs_is_no_error_of_a_solutions() -> None:
+    form, parts = apart(SPARSE["sparse_csr"](DENSE))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.set_warn_always(True)
+        try:
+            put_together([form], parts)
+        finally:
+            torch.set_warn_always(False)
+
+
+def test_what_has_no_form_is_named() -> None:
+    with pytest.raises(ValueError, match="jagged"):
+        take_apart(torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(2, 2)]), [])
+    with pytest.raises(ValueError, match="ragged dimension"):
+        take_apart(ragged().transpose(1, 2), [])
