@@ -21,7 +21,6 @@ from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
 from harness.referee.trial import Trial
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.input_form import JAGGED
 from harness.workspace.problem import FULL, Problem
 
 
@@ -57,9 +56,6 @@ class SimulatedTrial(Trial):
         Raises: SolutionFailed.
         """
         setting = self._prepare(case)
-        if sparse := setting.reference.with_indices - {JAGGED}:
-            reason = f"inputs of layout {', '.join(sorted(sparse))}: without CUDA torch has none on a GPU"
-            raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU")
         is_alone = list(self._job.problem.cases) == [FULL]
         if case not in self._sampled:
             try:

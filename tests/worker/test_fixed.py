@@ -4,6 +4,7 @@ would accuse everybody."""
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_nobody_assigns_a_fixed_attribute_from_outside() -> None:
     for file in OURS:
         for name, whose in assigned(ast.parse(file.read_text())):
             assert name not in fixed or ast.unparse(whose) == "self", f"{file}: {ast.unparse(whose)}.{name}"
+
+
+@pytest.mark.parametrize("path", FIXED)
+def test_all_that_such_a_class_inherits_is_ours(path: str) -> None:
+    """The guard watches our classes alone: in another, a solution could answer for all that inherit from it."""
+    module, _, name = path.rpartition(".")
+    cls = getattr(importlib.import_module(module), name)
+    assert {base.__module__.partition(".")[0] for base in cls.__mro__[:-1]} == {"harness"}
 
 
 def test_no_class_with_fixed_attributes_has_heirs() -> None:

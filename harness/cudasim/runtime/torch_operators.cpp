@@ -115,6 +115,18 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     (*stack)[i] = raised((*stack)[i], aliases, moves);
 }
 
+// ---- Sparse tensors are their parts: those are given out as they lie in the device's memory, and nothing else is done.
+
+template <c10::DispatchKey of_cpu>
+void run_as_it_is(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  op.redispatchBoxed(c10::DispatchKeySet(of_cpu), stack);
+}
+
+void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "harness-sim-unsupported: torch operator ", op.schema().name(),
+                              " of a sparse tensor on the device");
+}
+
 // ---- Operators that make, copy or alias memory.
 
 Tensor empty(c10::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
@@ -257,6 +269,12 @@ std::tuple<int64_t, int64_t> count_unwritten(const Tensor& tensor) {
 }  // namespace
 
 torch::CppFunction on_cpu() { return torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>(); }
+torch::CppFunction refused() { return torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>(); }
+
+template <c10::DispatchKey of_cpu>
+torch::CppFunction as_it_is() {
+  return torch::CppFunction::makeFromBoxedFunction<&run_as_it_is<of_cpu>>();
+}
 
 TORCH_LIBRARY_IMPL(_, CUDA, library) { library.fallback(on_cpu()); }
 
@@ -274,6 +292,21 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("set_.source_Storage", &set_whole_storage);
   library.impl("set_.source_Storage_storage_offset", &set_storage);
   library.impl("set_.source_Tensor", &set_tensor);
+}
+
+TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, library) { library.fallback(refused()); }
+TORCH_LIBRARY_IMPL(_, SparseCUDA, library) { library.fallback(refused()); }
+
+TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, library) {
+  for (const char* name : {"values", "crow_indices", "col_indices", "ccol_indices", "row_indices", "_nnz", "sparse_dim",
+                           "dense_dim"})
+    library.impl(name, as_it_is<c10::DispatchKey::SparseCsrCPU>());
+}
+
+TORCH_LIBRARY_IMPL(aten, SparseCUDA, library) {
+  for (const char* name : {"_indices", "_values", "indices", "values", "is_coalesced", "_nnz", "sparse_dim", "dense_dim",
+                           "_sparse_coo_tensor_with_dims_and_tensors"})
+    library.impl(name, as_it_is<c10::DispatchKey::SparseCPU>());
 }
 
 TORCH_LIBRARY(harness_sim, library) {
