@@ -1,7 +1,7 @@
 import torch
 import torch.nn as nn
 
-rows, columns, width, stored = 2048, 4096, 64, 24
+rows, columns, width, stored = 512, 2048, 64, 16
 
 
 class Model(nn.Module):
