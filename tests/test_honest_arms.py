@@ -11,44 +11,16 @@ import torch
 from torch import nn
 
 from harness.referee.answers.serial_sums import Recomputed
+from tests.problem_text import problem_text
 from tests.test_benchmarks import script
 
-LINEAR = """import torch
-
-batch_size = 16
-
-
-class Model(torch.nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.linear = torch.nn.Linear(width, width)
-
-    def forward(self, x):
-        return torch.relu(self.linear(x))
-
-
-def get_inputs():
-    return [torch.rand(batch_size, 40)]
-
-
-def get_init_inputs():
-    return [40]
-"""
-MUTE = """import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.nn.functional.layer_norm(x, x.shape[1:]).mean(1)
-
-
-def get_inputs():
-    return [torch.rand(4, 64)]
-
-
-def get_init_inputs():
-    return []
-"""
+LINEAR = problem_text(
+    "torch.relu(self.linear(x))",
+    "torch.rand(batch_size, 40)",
+    "self.linear = nn.Linear(40, 40)",
+    constants="batch_size = 16",
+)
+MUTE = problem_text("nn.functional.layer_norm(x, x.shape[1:]).mean(1)", "torch.rand(4, 64)")
 
 
 @pytest.fixture(scope="module")

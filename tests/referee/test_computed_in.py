@@ -19,35 +19,22 @@ from harness.referee.answers.roundings import ROUNDINGS, to_and_back
 from harness.referee.computed_in import computed_in, what_explains
 from harness.referee.inputs.draws import draw_variants, make_inputs
 from harness.referee.setting import Setting
-from tests.referee.in_process import checked, setting_of
+from tests.referee.in_process import checked
+from tests.referee.inputs.test_variants import made
 from tests.wording import tells
 
-PROBLEM = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(96, 96) for _ in range({layers}))
-    def forward(self, x):
-        for layer in self.layers:
-            x = layer(x).relu()
-        return x
-def get_inputs():
-    return [torch.rand(64, 96).to(torch.{dtype})]
-def get_init_inputs():
-    return []
-"""
 Way = Callable[[torch.Tensor], torch.Tensor]
 EIGHT_BITS = to_and_back(torch.float8_e4m3fn)
 
 
-def problem(folder: Path, precision: str = "float32", layers: int = 1) -> Setting:
+def problem(
+    folder: Path, precision: str = "float32", layers: int = 1, rows: int = 64, more: str = "independent_batch: true"
+) -> Setting:
     dtype = "float32" if precision == "tf32" else precision
-    source = PROBLEM.format(layers=layers, dtype=dtype)
-    if dtype != "float32":
-        source = source.replace("range(1))", f"range(1)).to(torch.{dtype})")
-    return setting_of(folder, source, f"precision: {precision}\nindependent_batch: true\n")
+    init = f"self.layers = nn.ModuleList(nn.Linear(96, 96) for _ in range({layers})).to(torch.{dtype})"
+    forward = "for layer in self.layers:\n    x = layer(x).relu()\nreturn x"
+    yaml = f"precision: {precision}\n{more}\n"
+    return made(folder, forward, f"torch.rand({rows}, 96).to(torch.{dtype})", yaml, init=init)
 
 
 def name_of(setting: Setting, x_as: Way, weights_as: Way | None = None) -> str | None:
@@ -131,7 +118,7 @@ class InBfloat16(Linear):
 
 def test_the_outcome_has_the_name(tmp_path: Path) -> None:
     assert checked(problem(tmp_path), Linear)[0].computed_in == "float32"
-    lenient = setting_of(tmp_path, PROBLEM.format(layers=1, dtype="float32"), "tolerance: {atol: 1.0e-2, rtol: 1.0e-2}")
+    lenient = problem(tmp_path, more="tolerance: {atol: 1.0e-2, rtol: 1.0e-2}")
     assert checked(lenient, InHalf)[0].computed_in == "float16"
     assert checked(lenient, InBfloat16)[0].computed_in == "bfloat16"
 
@@ -161,22 +148,6 @@ def test_what_explains_a_failure_explains_its_first_elements(tmp_path: Path, mon
     assert explained() is None
 
 
-GELU = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(96, 96)
-    def forward(self, x):
-        return nn.functional.gelu(self.layer(x))
-def get_inputs():
-    return [torch.randn(64, 96)]
-def get_init_inputs():
-    return []
-"""
-
-
 class WithGelu(nn.Module):
     wrong = 0.0
 
@@ -194,7 +165,8 @@ class WithGeluAndOffset(WithGelu):
 
 @pytest.mark.parametrize(("model", "is_said"), [(WithGelu, True), (WithGeluAndOffset, False)])
 def test_a_failure_says_that_tanh_stands_for_erf(tmp_path: Path, model: type[nn.Module], is_said: bool) -> None:
-    failed = checked(setting_of(tmp_path, GELU), model)[0].failed
+    gelu, given = "nn.functional.gelu(self.layer(x))", "torch.randn(64, 96)"
+    failed = checked(made(tmp_path, gelu, given, init="self.layer = nn.Linear(96, 96)"), model)[0].failed
     assert failed is not None
     assert tells(failed.failure.reason, "tanh", "erf") is is_said
     assert ("erff()" in failed.failure.next_step) is is_said
@@ -209,8 +181,7 @@ class NearlyRight(Linear):
 
 def test_a_finer_arithmetic_explains_no_failure(tmp_path: Path) -> None:
     """One wrong element in many is less than tf32 would do, and outside of its tolerance."""
-    source = PROBLEM.format(layers=1, dtype="float32").replace("rand(64, 96)", "rand(4096, 96)")
-    setting = setting_of(tmp_path, source, "precision: tf32\ntolerance: {atol: 1.0e-6, rtol: 1.0e-3}\n")
+    setting = problem(tmp_path, "tf32", rows=4096, more="tolerance: {atol: 1.0e-6, rtol: 1.0e-3}")
     failed = checked(setting, NearlyRight)[0].failed
     assert failed is not None
     assert "explain" not in failed.failure.reason
@@ -224,37 +195,6 @@ def test_a_failure_says_which_precision_explains_it(tmp_path: Path) -> None:
     assert "precision" in failed.failure.next_step
 
 
-NORM = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.LayerNorm(96)
-    def forward(self, x):
-        self.last = self.norm(x)
-        return self.last * 2
-def get_inputs():
-    return [torch.rand(8, 96)]
-def get_init_inputs():
-    return []
-"""
-EIGHT = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.rand(96, 4).bfloat16())
-    def forward(self, x):
-        return {forward}
-def get_inputs():
-    return [torch.rand(8, 96).to(torch.{dtype})]
-def get_init_inputs():
-    return []
-"""
-
-
 class Norm(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -266,7 +206,9 @@ class Norm(nn.Module):
 
 def test_nothing_hangs_on_a_name_that_cannot_be_found(tmp_path: Path) -> None:
     """Of what a reference keeps there are no copies."""
-    assert checked(setting_of(tmp_path, NORM, "backward: true\n"), Norm)[0].failed is None
+    keeping = "self.last = self.norm(x)\nreturn self.last * 2"
+    setting = made(tmp_path, keeping, "torch.rand(8, 96)", "backward: true\n", init="self.norm = nn.LayerNorm(96)")
+    assert checked(setting, Norm)[0].failed is None
 
 
 @pytest.mark.parametrize(
@@ -274,6 +216,7 @@ def test_nothing_hangs_on_a_name_that_cannot_be_found(tmp_path: Path) -> None:
     [("x.bfloat16() * 2.5", "float8_e4m3fn"), ("x @ self.weight + (x[:, :0] @ self.weight[:0])", "bfloat16")],
 )
 def test_naming_leaves_the_oracle_as_it_is(tmp_path: Path, forward: str, dtype: str) -> None:
-    setting = setting_of(tmp_path, EIGHT.format(forward=forward, dtype=dtype), "precision: bfloat16\n")
+    init = "self.weight = nn.Parameter(torch.rand(96, 4).bfloat16())"
+    setting = made(tmp_path, forward, f"torch.rand(8, 96).to(torch.{dtype})", "precision: bfloat16\n", init=init)
     assert checked(setting, type(setting.model))[0].failed is None
     assert setting.oracle.kind == "float64"

@@ -25,22 +25,11 @@ from harness.referee.inputs.draws import Drawn
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
+from tests.problem_text import problem_text
 from tests.referee.in_process import InProcessDevice, InProcessWorker, checked, in_process_host, setting_of
 from tests.wording import tells
 
-DOUBLE = """\
-import torch
-from torch import nn
-rows = 6
-columns = 5000
-class Model(nn.Module):
-    def forward(self, x):
-        return x * 2
-def get_inputs():
-    return [torch.rand(rows, columns)]
-def get_init_inputs():
-    return []
-"""
+DOUBLE = problem_text("x * 2", "torch.rand(rows, columns)", constants="rows = 6\ncolumns = 5000")
 
 
 class Honest(nn.Module):
@@ -215,18 +204,8 @@ def test_outputs_may_be_nested(tmp_path: Path, returned: str, verdict: Verdict |
 
 
 def product_of(dtype: str, result: str = "torch.bfloat16") -> str:
-    return f"""\
-import torch
-from torch import nn
-rows, shared, columns = 16, 64, 24
-class Model(nn.Module):
-    def forward(self, a, b, scale):
-        return ((a.float() @ b.float()) * scale).to({result})
-def get_inputs():
-    return [torch.randn(rows, shared).to({dtype}), torch.randn(shared, columns).to({dtype}), torch.rand(columns)]
-def get_init_inputs():
-    return []
-"""
+    inputs = f"torch.randn(16, 64).to({dtype}), torch.randn(64, 24).to({dtype}), torch.rand(24)"
+    return problem_text(f"((a.float() @ b.float()) * scale).to({result})", inputs, given="a, b, scale")
 
 
 @pytest.mark.parametrize("dtype", ["torch.float8_e4m3fn", "torch.float8_e5m2", "torch.int8"])

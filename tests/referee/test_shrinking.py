@@ -8,24 +8,16 @@ from pathlib import Path
 
 from harness.referee.setting import Setting
 from harness.referee.shrinking import SHRUNK, with_shrunk_case
+from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 
-SOURCE = """\
-import torch
-from torch import nn
-{constants}
-class Model(nn.Module):
-    def forward(self, a, b):
-        return torch.relu(a @ b)
-def get_inputs():
-    return [torch.rand({a}), torch.rand({b})]
-def get_init_inputs():
-    return []
-"""
+
+def product(constants: str, a: str = "M, K", b: str = "K, N", forward: str = "torch.relu(a @ b)") -> str:
+    return problem_text(forward, f"torch.rand({a}), torch.rand({b})", constants=constants, given="a, b")
 
 
 def shrunk(folder: Path, constants: str, a: str = "M, K", b: str = "K, N") -> Mapping[str, object] | None:
-    return next(all_shrunk(setting_of(folder, SOURCE.format(constants=constants, a=a, b=b))), None)
+    return next(all_shrunk(setting_of(folder, product(constants, a, b))), None)
 
 
 def all_shrunk(setting: Setting) -> Iterator[Mapping[str, object]]:
@@ -58,14 +50,12 @@ def test_names_that_share_a_value_shrink(tmp_path: Path) -> None:
 
 
 def test_sizes_on_which_the_reference_fails_are_not_taken(tmp_path: Path) -> None:
-    source = SOURCE.format(constants="M = 4096\nN = 4096", a="M, 4096", b="4096, N")
-    source = source.replace("return torch.relu(a @ b)", "assert a.shape[0] >= 4096\n        return a @ b")
+    source = product("M = 4096\nN = 4096", "M, 4096", "4096, N", "assert a.shape[0] >= 4096\nreturn a @ b")
     assert list(with_shrunk_case(setting_of(tmp_path, source))) == []
 
 
 def test_smaller_cases_follow(tmp_path: Path) -> None:
-    source = SOURCE.format(constants="M = 1024\nK = 4096\nN = 2048", a="M, K", b="K, N")
-    sizes = all_shrunk(setting_of(tmp_path, source))
+    sizes = all_shrunk(setting_of(tmp_path, product("M = 1024\nK = 4096\nN = 2048")))
     assert list(islice(sizes, 2)) == [{"M": 128, "K": 512, "N": 256}, {"M": 64, "K": 256, "N": 128}]
 
 

@@ -30,7 +30,6 @@ from harness.referee.tolerance import (
 )
 from harness.workspace.problem import load_problem
 from tests.machine import ROOT
-from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
 
 
@@ -54,29 +53,10 @@ def test_where_the_reference_errs_like_a_wrong_element_nothing_is_told() -> None
     assert found.share == pytest.approx(1.2e-2)
 
 
-STATEFUL = """
-import torch
-
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.kept = torch.zeros(64)
-
-    def forward(self, x):
-        self.kept = x + self.kept
-        return self.kept
-
-def get_inputs():
-    return [torch.randn(64)]
-
-def get_init_inputs():
-    return []
-"""
-
-
 def test_a_reference_that_keeps_state_is_named_as_that(tmp_path: Path) -> None:
+    stateful = "self.kept = x + self.kept\nreturn self.kept"
     with pytest.raises(InvalidProblem, match="state"):
-        setting_of(tmp_path, STATEFUL).derived()
+        made(tmp_path, stateful, "torch.randn(64)", init="self.kept = torch.zeros(64)").derived()
 
 
 def test_a_share_holds_for_all_parts_of_the_unit() -> None:

@@ -24,28 +24,8 @@ from harness.workspace.problem import load_problem
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import check, comparison, environment
+from tests.problem_text import problem_text
 
-NORM = """
-import torch
-from torch import nn
-
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.{layer}
-
-    def forward(self, x):
-        return self.norm(x)
-
-
-def get_inputs():
-    return [torch.rand(4, 3, 8, 8)]
-
-
-def get_init_inputs():
-    return []
-"""
 KEEPS = "BatchNorm2d(3)"
 WRONG = SolutionFailed(Verdict.WRONG_VALUES, "wrong in eval()")
 
@@ -53,7 +33,9 @@ WRONG = SolutionFailed(Verdict.WRONG_VALUES, "wrong in eval()")
 def written(folder: Path, layer: str) -> Path:
     problem = folder / "problems" / "norm"
     problem.mkdir(parents=True)
-    (problem / "problem.py").write_text(NORM.format(layer=layer))
+    (problem / "problem.py").write_text(
+        problem_text("self.norm(x)", "torch.rand(4, 3, 8, 8)", f"self.norm = nn.{layer}")
+    )
     return problem
 
 

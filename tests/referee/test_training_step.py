@@ -20,26 +20,20 @@ from harness.sandbox.wire.messages import Optimization
 from harness.worker.arm import _stepping
 from harness.worker.optimization import optimize
 from harness.workspace.problem import load_problem
+from tests.problem_text import problem_text
 from tests.referee.in_process import checked, setting_of
+from tests.referee.inputs.test_variants import made
 from tests.referee.test_correctness import require_passed, verdict_of
 from tests.wording import tells
 
-LAYER = """\
-import torch
-from torch import nn
-rows, width, hidden = 16, 40, 24
-class Model(nn.Module):
-    def __init__(self, width, hidden):
-        super().__init__()
-        self.project = nn.Linear(width, hidden)
-        self.scale = nn.Parameter(torch.rand(hidden) + 0.5)
-    def forward(self, x, mask):
-        return torch.tanh(self.project(x)) * self.scale * mask
-def get_inputs():
-    return [torch.randn(rows, width), torch.randint(0, 2, (rows, 1))]
-def get_init_inputs():
-    return [width, hidden]
-"""
+LAYER = problem_text(
+    "torch.tanh(self.project(x)) * self.scale * mask",
+    "torch.randn(rows, width), torch.randint(0, 2, (rows, 1))",
+    "self.project = nn.Linear(width, hidden)\nself.scale = nn.Parameter(torch.rand(hidden) + 0.5)",
+    constants="rows, width, hidden = 16, 40, 24",
+    given="x, mask",
+    arguments="width, hidden",
+)
 
 
 class Layer(torch.autograd.Function):
@@ -220,20 +214,9 @@ def test_a_parameter_with_two_names_has_a_gradient_under_both(tmp_path: Path) ->
     require_passed(checked(setting, Tied)[0])
 
 
-NORM = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = LAYER
-    def forward(self, x):
-        return self.layer(x)
-def get_inputs():
-    return [INPUT]
-def get_init_inputs():
-    return []
-"""
+def stepped(folder: Path, layer: str, given: str) -> Setting:
+    """A training step of one layer."""
+    return made(folder, "self.layer(x)", given, "backward: true\n", init=f"self.layer = {layer}")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +229,7 @@ def get_init_inputs():
     ],
 )
 def test_sums_of_a_gradient_are_taken_serially(tmp_path: Path, layer: str, given: str) -> None:
-    setting = setting_of(tmp_path, NORM.replace("LAYER", layer).replace("INPUT", given), "backward: true\n")
+    setting = stepped(tmp_path, layer, given)
     inputs = setting.reference.make_inputs(1)
     with serially() as forward:
         setting.model.model(*inputs[:1])
@@ -258,8 +241,7 @@ def test_sums_of_a_gradient_are_taken_serially(tmp_path: Path, layer: str, given
 
 
 def test_gradients_of_a_convolution_are_taken_in_tf32(tmp_path: Path) -> None:
-    source = NORM.replace("LAYER", "nn.Conv2d(3, 4, 3)").replace("INPUT", "torch.rand(2, 3, 9, 9)")
-    setting = setting_of(tmp_path, source, "backward: true\n")
+    setting = stepped(tmp_path, "nn.Conv2d(3, 4, 3)", "torch.rand(2, 3, 9, 9)")
     inputs = setting.reference.make_inputs(1)
     exact = setting.model(*inputs)
     with convolutions_in_tf32():

@@ -33,6 +33,7 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding, KernelRun
 from harness.sandbox.wire.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.worker import arm as arm_module
+from tests.problem_text import problem_text
 from tests.referee import in_process
 from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, job_of
 from tests.referee.test_correctness import DOUBLE, Honest
@@ -432,26 +433,6 @@ def test_where_memory_is_too_short_it_is_not_known_how_quick_it_is(monkeypatch: 
     assert trial_module._still_fill_ns(facts) == 99  # asked once in a run
 
 
-LINEAR = """
-import torch
-from torch import nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(4, 2)
-
-    def forward(self, x):
-        return self.linear(x)
-
-def get_inputs():
-    return [torch.rand(3, 4)]
-
-def get_init_inputs():
-    return []
-"""
-
-
 class Linear(nn.Module):
     """Its values are right where its parameters are the reference's."""
 
@@ -475,7 +456,8 @@ class ForgedNames(Linear):
 def test_parameters_that_have_no_values_of_the_references_are_named_where_values_are_wrong(
     tmp_path: Path, model: type[nn.Module], is_named: bool
 ) -> None:
-    trial, _ = tried_at_a_large_shape_alone(tmp_path, model, source=LINEAR)
+    source = problem_text("self.linear(x)", "torch.rand(3, 4)", "self.linear = nn.Linear(4, 2)")
+    trial, _ = tried_at_a_large_shape_alone(tmp_path, model, source=source)
     with pytest.raises(SolutionFailed) as caught:
         trial.check()
     assert caught.value.verdict is Verdict.WRONG_VALUES

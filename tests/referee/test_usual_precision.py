@@ -6,25 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.referee.setting import prepare_setting
-from harness.workspace.problem import load_problem
+from tests.problem_text import problem_text
+from tests.referee.in_process import setting_of
 
-SOURCE = """
-import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, *given):
-        return {forward}
-
-
-def get_inputs():
-    return [{inputs}]
-
-
-def get_init_inputs():
-    return []
-"""
 HALF = "torch.randn(4, 8).bfloat16()"
 
 
@@ -44,6 +28,4 @@ HALF = "torch.randn(4, 8).bfloat16()"
 def test_most_elements_decide_where_nothing_is_declared(
     tmp_path: Path, inputs: str, forward: str, yaml: str, expected: str
 ) -> None:
-    (tmp_path / "problem.py").write_text(SOURCE.format(inputs=inputs, forward=forward))
-    (tmp_path / "problem.yaml").write_text(yaml)
-    assert prepare_setting(load_problem(tmp_path), "full", 1, "cpu").precision == expected
+    assert setting_of(tmp_path, problem_text(forward, inputs, given="*given"), yaml).precision == expected

@@ -11,19 +11,8 @@ from torch import nn
 
 from harness.model.config import Config
 from harness.referee.simulated_trial import is_right_without_launches
-from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, setting_of
-
-MODULE = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def forward(self, x):
-        return {}
-def get_inputs():
-    return [torch.rand(6, 50)]
-def get_init_inputs():
-    return []
-"""
+from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host
+from tests.referee.inputs.test_variants import made
 
 
 @pytest.fixture
@@ -40,7 +29,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def is_right(folder: Path, expression: str, model: type[nn.Module]) -> tuple[bool, InProcessWorker]:
     worker: Any = InProcessWorker(model)
-    setting = setting_of(folder, MODULE.format(expression))
+    setting = made(folder, expression, "torch.rand(6, 50)")
     return is_right_without_launches(setting, in_process_host(), worker, Config()), worker
 
 

@@ -11,23 +11,8 @@ from torch import nn
 from harness.referee.answers.perturbed import perturbed
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.answers.tf32 import rounded_to_tf32
-from tests.referee.in_process import checked, setting_of
+from tests.referee.in_process import checked
 from tests.referee.inputs.test_variants import made
-
-QUANTISED = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(96, 64))
-    def forward(self, x):
-        return {forward}
-def get_inputs():
-    return [torch.rand(64, 96)]
-def get_init_inputs():
-    return []
-"""
 
 
 @pytest.mark.parametrize("function", [torch.relu, torch.round, torch.floor, torch.neg, torch.abs, torch.clone, torch.t])
@@ -78,7 +63,7 @@ def test_what_could_abort_the_device_is_refused(tmp_path: Path, forward: str) ->
     ],
 )
 def test_an_answer_that_jumps_excuses_no_cheaper_precision(tmp_path: Path, forward: str) -> None:
-    setting = setting_of(tmp_path, QUANTISED.format(forward=forward))
+    setting = made(tmp_path, forward, "torch.rand(64, 96)", init="self.weight = nn.Parameter(torch.randn(96, 64))")
     rounded = forward.replace("@ self.weight", "@ tf32(self.weight)")
 
     class Cheaper(nn.Module):

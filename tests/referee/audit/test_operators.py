@@ -13,6 +13,7 @@ from harness.referee.setting import prepare_setting
 from harness.sandbox.wire.device import KernelRun
 from harness.workspace.problem import load_problem
 from tests.machine import ROOT
+from tests.referee.inputs.test_variants import made
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_what_does_the_same_work_is_of_one_class(kind: str, operators: list[str]
     [("matmul", "aten::mm", 64 * 128 + 128 * 48), ("row_sum", "aten::sum", 16 * 2048)],
 )
 def test_the_reference_tells_what_its_operators_are_given(problem: str, name: str, elements: int) -> None:
-    found = reference_of(ROOT / "tests" / "cheats" / "problems" / problem)
+    found = reference_of(problem)
     assert found is not None
     assert [(kernel.name, kernel.origin, kernel.elements) for kernel in found.kernels] == [
         (name, "framework", elements)
@@ -49,19 +50,12 @@ def test_the_reference_tells_what_its_operators_are_given(problem: str, name: st
 
 
 def test_of_a_reference_that_works_element_by_element_alone_nothing_is_said() -> None:
-    assert reference_of(ROOT / "tests" / "cheats" / "problems" / "double") is None
+    assert reference_of("double") is None
 
 
 def test_a_list_of_tensors_counts_and_a_complex_number_is_two(tmp_path: Path) -> None:
-    (tmp_path / "problem.py").write_text(
-        "import torch\n"
-        "class Model(torch.nn.Module):\n"
-        "    def forward(self, x):\n"
-        "        return torch.view_as_real(torch.stack([x, x]).to(torch.complex64).sum(0)).sum()\n"
-        "def get_inputs(): return [torch.rand(5, 4)]\n"
-        "def get_init_inputs(): return []\n"
-    )
-    found = reference_of(tmp_path, "full")
+    forward = "torch.view_as_real(torch.stack([x, x]).to(torch.complex64).sum(0)).sum()"
+    found = operators_of_reference(made(tmp_path, forward, "torch.rand(5, 4)"))
     assert found is not None
     elements = {kernel.name: (kernel.launches, kernel.elements) for kernel in found.kernels}
     assert elements["aten::stack"] == (1, 40)
@@ -70,18 +64,8 @@ def test_a_list_of_tensors_counts_and_a_complex_number_is_two(tmp_path: Path) ->
 
 def test_the_scale_of_a_normalization_stands_for_no_other_operator(tmp_path: Path) -> None:
     """The simulator's device scales after a layer norm by addcmul; a GELU of the solution's own is still a part."""
-    (tmp_path / "problem.py").write_text(
-        "import torch\n"
-        "class Model(torch.nn.Module):\n"
-        "    def __init__(self):\n"
-        "        super().__init__()\n"
-        "        self.norm = torch.nn.LayerNorm(64)\n"
-        "    def forward(self, x):\n"
-        "        return torch.nn.functional.gelu(self.norm(x))\n"
-        "def get_inputs(): return [torch.rand(16, 64)]\n"
-        "def get_init_inputs(): return []\n"
-    )
-    reference = reference_of(tmp_path, "full")
+    gelu, given = "nn.functional.gelu(self.norm(x))", "torch.rand(16, 64)"
+    reference = operators_of_reference(made(tmp_path, gelu, given, init="self.norm = nn.LayerNorm(64)"))
     assert reference is not None
     norm = [("aten::native_batch_norm", 1024), ("aten::addcmul", 1024 + 2 * 64)]
     assert not took_all_of(ran(*norm), reference)
@@ -93,5 +77,6 @@ def ran(*operators: tuple[str, int]) -> Trace:
     return summarize("full", 1, rows, Origins())
 
 
-def reference_of(folder: Path, case: str = "small") -> Trace | None:
-    return operators_of_reference(prepare_setting(load_problem(folder), case, 7, "cpu", 0))
+def reference_of(problem: str) -> Trace | None:
+    folder = ROOT / "tests" / "cheats" / "problems" / problem
+    return operators_of_reference(prepare_setting(load_problem(folder), "small", 7, "cpu"))

@@ -14,6 +14,7 @@ from harness.referee.inputs.draws import draw_variants, make_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of
 from harness.referee.inputs.variants import Variant, ladders
 from harness.workspace.problem import VariantName
+from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 
 Draw = Callable[[], torch.Tensor]
@@ -133,20 +134,8 @@ def test_every_variant_keeps_what_was_seen(name: str, variant: Variant) -> None:
 
 
 def test_each_input_keeps_its_own(tmp_path: Path) -> None:
-    source = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, a, b, labels):
-        return (a @ b) * labels
-
-def get_inputs():
-    return [torch.randn(20, 20).triu(), torch.rand(20, 20), torch.randint(0, 3, (20,)).float()]
-
-def get_init_inputs():
-    return []
-"""
-    setting = setting_of(tmp_path, source)
+    inputs = "torch.randn(20, 20).triu(), torch.rand(20, 20), torch.randint(0, 3, (20,)).float()"
+    setting = setting_of(tmp_path, problem_text("(a @ b) * labels", inputs, given="a, b, labels"))
     fair = draw_variants(setting, iter(range(100)), random.Random(3)).drawn
     assert {one.variant.name for one in fair if one.variant} >= {"shifted", "ties", "negative", "signed", "few_terms"}
     for drawn in fair:

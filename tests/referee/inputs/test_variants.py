@@ -23,6 +23,7 @@ from harness.referee.mutants.specimens import worst_error
 from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
+from tests.problem_text import problem_text
 from tests.referee.in_process import checked, setting_of
 from tests.wording import tells
 
@@ -165,21 +166,8 @@ def test_a_maximum_that_starts_elsewhere_is_wrong(model: type[nn.Module], case: 
     assert failed.failure.reason.startswith(tuple(f"with {variant}" for variant in variants))
 
 
-TEMPLATE = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def forward(self, x):
-        return FORWARD
-def get_inputs():
-    return [INPUT]
-def get_init_inputs():
-    return []
-"""
-
-
-def made(folder: Path, forward: str, given: str = "torch.rand(8, 300)", yaml: str = "") -> Setting:
-    return setting_of(folder, TEMPLATE.replace("FORWARD", forward).replace("INPUT", given), yaml)
+def made(folder: Path, forward: str, given: str = "torch.rand(8, 300)", yaml: str = "", init: str = "") -> Setting:
+    return setting_of(folder, problem_text(forward, given, init), yaml)
 
 
 def fair_in(setting: Setting) -> tuple[set[str], tuple[str, ...]]:
@@ -313,19 +301,7 @@ def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) ->
     assert tells(failed.failure.reason, "rescaled (times 2^4)")
 
 
-SUM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x.sum(dim=1)
-
-def get_inputs():
-    return [torch.rand(500, 2000)]
-
-def get_init_inputs():
-    return []
-"""
+SUM = problem_text("x.sum(dim=1)", "torch.rand(500, 2000)")
 
 
 class Sum(nn.Module):
@@ -362,19 +338,7 @@ def test_one_row_is_changed_alone(tmp_path: Path) -> None:
     assert float(changed.min()) < -1000
 
 
-PRODUCT = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, a, b):
-        return a @ b
-
-def get_inputs():
-    return [torch.rand(64, 1024), torch.rand(1024, 64)]
-
-def get_init_inputs():
-    return []
-"""
+PRODUCT = problem_text("a @ b", "torch.rand(64, 1024), torch.rand(1024, 64)", given="a, b")
 
 
 class Product(nn.Module):
@@ -585,19 +549,6 @@ class TheFirstTwice(nn.Module):
 @pytest.mark.parametrize("model", [AllButTheLast, TheFirstTwice])
 def test_who_miscounts_the_terms_of_a_long_sum_is_seen(tmp_path: Path, model: type[nn.Module]) -> None:
     """One of 12,345 terms is less than the tolerance of their sum."""
-    source = PRODUCT_OF_ONE.format(forward="x.square().sum()", inputs="torch.rand(12345)")
-    setting = setting_of(tmp_path, source, "variants: [few_terms]\n")
-    assert checked(setting_of(tmp_path, source, "variants: []\n"), model, seeds=1)[0].failed is None
-    assert checked(setting, model, seeds=1)[0].failed is not None
-
-
-PRODUCT_OF_ONE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return {forward}
-def get_inputs():
-    return [{inputs}]
-def get_init_inputs():
-    return []
-"""
+    for variants, is_seen in (("", False), ("few_terms", True)):
+        setting = made(tmp_path, "x.square().sum()", "torch.rand(12345)", f"variants: [{variants}]\n")
+        assert (checked(setting, model, seeds=1)[0].failed is not None) is is_seen

@@ -12,9 +12,9 @@ from harness.referee.mutants.problem_check import check_problem
 from harness.workspace.problem import load_problem
 from harness.workspace.scaffold import TEMPLATE
 from tests.machine import ROOT
+from tests.problem_text import problem_text
 from tests.wording import tells
 
-HEAD = "import torch\nimport torch.nn as nn\nrows = 16\ncolumns = 256\n"
 RANDN = "torch.randn(rows, columns)"
 
 
@@ -23,17 +23,15 @@ def checked(
     forward: str = "torch.relu(x)",
     inputs: str = RANDN,
     yaml: str = "",
-    init: str = "pass",
+    init: str = "",
     seed: int = 7,
     arguments: str = "x",
 ) -> ProblemCheck:
     """A problem whose forward() returns `forward`, judged."""
     folder = tmp_path / "made_up"
     folder.mkdir(exist_ok=True)
-    model = f"class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {init}\n"
-    model += f"    def forward(self, {arguments}):\n        return {forward}\n"
-    ends = f"def get_inputs():\n    return [{inputs}]\n\n\ndef get_init_inputs():\n    return []\n"
-    (folder / "problem.py").write_text(HEAD + model + ends)
+    text = problem_text(forward, inputs, init, constants="rows = 16\ncolumns = 256", given=arguments)
+    (folder / "problem.py").write_text(text)
     (folder / "problem.yaml").write_text(yaml)
     problem = load_problem(folder)
     return check_problem(problem, list(problem.cases), seed, "cpu", lambda what: None)

@@ -9,28 +9,13 @@ import torch
 
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.mutants.telling import telling, untold
+from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
 
-MODEL = """\
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = {layer}
-    def forward(self, x):
-        return {forward}
-def get_inputs():
-    return [torch.rand(8, 300)]
-def get_init_inputs():
-    return []
-"""
-NORM = MODEL.format(layer="nn.GroupNorm(2, 300)", forward="self.layer(x[:, :, None]).mean((1, 2))")
-DEEP = MODEL.format(
-    layer="nn.Sequential(*(m for _ in range(24) for m in (nn.Linear(300, 300), nn.ReLU())))", forward="self.layer(x)"
-)
-SATURATED = MODEL.format(layer="nn.Linear(300, 40)", forward="(self.layer(x).abs() + 50).clamp(max=3)")
+NORM = problem_text("self.layer(x[:, :, None]).mean((1, 2))", init="self.layer = nn.GroupNorm(2, 300)")
+LAYERS = "nn.Sequential(*(m for _ in range(24) for m in (nn.Linear(300, 300), nn.ReLU())))"
+DEEP = problem_text("self.layer(x)", init=f"self.layer = {LAYERS}")
 
 
 @pytest.mark.parametrize(
@@ -68,15 +53,14 @@ def test_where_inputs_tell_nothing_parameters_are_varied(tmp_path: Path, source:
 
 def test_parameters_that_change_nothing_leave_the_problem_invalid(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblem, match="mutant stale"):
-        telling(setting_of(tmp_path, SATURATED))
+        telling(made(tmp_path, "(self.layer(x).abs() + 50).clamp(max=3)", init="self.layer = nn.Linear(300, 40)"))
 
 
 def test_rows_that_are_alike_are_told_by_the_one_that_is_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.referee.mutants.telling._EXAMINED", 4)
-    source = MODEL.format(layer="nn.Identity()", forward="x.mean(1) + 500").replace("(8, 300)", "(64, 300)")
-    setting = setting_of(tmp_path, source, "independent_batch: true\n")
+    setting = made(tmp_path, "x.mean(1) + 500", "torch.rand(64, 300)", "independent_batch: true\n")
     assert telling(setting) is setting
 
 
