@@ -33,6 +33,7 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding, KernelRun
 from harness.sandbox.wire.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.worker import arm as arm_module
+from tests.files import laid
 from tests.problem_text import problem_text
 from tests.referee import in_process
 from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, job_of
@@ -90,21 +91,43 @@ def auditor(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedAuditor]:
     return Auditor
 
 
-def workers_of(tmp_path: Path, start: Callable[[], InProcessWorker]) -> Any:
-    host = in_process_host()
-    return SimpleNamespace(host=host, cache=tmp_path, lessons={}, start=start, lend=lambda of: start())
+def baseline() -> Any:
+    return InProcessWorker(times=(2_000,))
+
+
+def trial_of(
+    tmp_path: Path,
+    load: Callable[[], Any],
+    config: Config = CONFIG,
+    cases: tuple[str, ...] = ("full",),
+    *,
+    kind: type[Trial] = Trial,
+    start: Callable[[], Any] = baseline,
+    source: str = DOUBLE.replace("5000", "50"),
+    yaml: str = "",
+    precision: Any = None,
+    lessons: dict[Any, Any] | None = None,
+) -> tuple[Trial, Found]:
+    """The trial of what `load` gives; other workers come of `start`."""
+    laid(tmp_path, {"pool/problem.py": source, "pool/problem.yaml": yaml})
+    lessons = {} if lessons is None else lessons
+    workers: Any = SimpleNamespace(
+        host=in_process_host(), cache=tmp_path, lessons=lessons, start=start, lend=lambda of: start()
+    )
+    found = Found()
+    job = job_of(tmp_path / "pool", cases, config, precision)
+    return kind(job, workers, load, found, lambda what: None, Written(), None), found
+
+
+def take_times(trial: Trial) -> None:
+    with ExitStack() as stack:
+        trial.time({"eager": baseline()}, stack)
 
 
 def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[str, ...]) -> tuple[Trial, Found, Any]:
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
-    (tmp_path / "pool" / "problem.yaml").write_text(CASES)
-    workers: Any = workers_of(tmp_path, lambda: InProcessWorker(times=(2_000,)))
     worker: Any = InProcessWorker(model, times=(1_000,))
-    found = Found()
-    job = job_of(tmp_path / "pool", cases, config)
-    kind = SimulatedTrial if workers.host.name == "sim" else Trial
-    return kind(job, workers, lambda: worker, found, lambda what: None, Written(), None), found, worker
+    kind = SimulatedTrial if in_process_host().name == "sim" else Trial
+    return *trial_of(tmp_path, lambda: worker, config, cases, kind=kind, yaml=CASES), worker
 
 
 @pytest.mark.parametrize(
@@ -192,7 +215,7 @@ def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor:
     """InProcessWorker refuses it: workers that are started late must outlive the buffers that they have open."""
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark")))
     trial, found, _ = tried(tmp_path, Honest, config, ("full",))
-    references: Any = {"eager": InProcessWorker(times=(2_000,))}
+    references: Any = {"eager": baseline()}
     with ExitStack() as stack:
         trial.time(references, stack)
         assert not any(worker.is_closed for worker in references.values())
@@ -207,8 +230,6 @@ def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor:
 
 def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
     config = replace(CONFIG, timing=replace(CONFIG.timing, processes=3, metrics=()))
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
     loaded: list[InProcessWorker] = []
     references: list[InProcessWorker] = []
 
@@ -219,25 +240,11 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
         return loaded[-1]
 
     def start() -> InProcessWorker:
-        references.append(InProcessWorker(times=(2_000,)))
+        references.append(baseline())
         return references[-1]
 
-    workers: Any = SimpleNamespace(
-        host=in_process_host(), cache=tmp_path, lessons={}, start=start, lend=lambda of: start()
-    )
-    found = Found()
-    trial = Trial(
-        job_of(tmp_path / "pool", ("full",), config),
-        workers,
-        load,
-        found,
-        lambda what: None,
-        Written(),
-        None,
-    )
-    with ExitStack() as stack:
-        first: Any = InProcessWorker(times=(2_000,))
-        trial.time({"eager": first}, stack)
+    trial, found = trial_of(tmp_path, load, config, start=start)
+    take_times(trial)
     assert len(loaded) == 3
     assert found.timing is not None
     assert found.timing.fresh_at == (8, 16)
@@ -250,8 +257,6 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
 
 def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) -> tuple[Found, list[InProcessWorker]]:
     """`waits`: of each process's solution, whether it waits for the device, so that its launches can't be queued."""
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
     loaded: list[InProcessWorker] = []
 
     def load() -> Any:
@@ -260,12 +265,8 @@ def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) ->
         loaded.append(worker)
         return worker
 
-    workers: Any = workers_of(tmp_path, lambda: InProcessWorker(times=(2_000,)))
-    found = Found()
-    job = job_of(tmp_path / "pool", ("full",), config)
-    trial = Trial(job, workers, load, found, lambda what: None, Written(), None)
-    with ExitStack() as stack:
-        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    trial, found = trial_of(tmp_path, load, config)
+    take_times(trial)
     return found, loaded
 
 
@@ -282,15 +283,8 @@ def test_the_reference_in_a_declared_precision_is_measured_where_it_is_another_t
     tmp_path: Path, auditor: type[ScriptedAuditor], declared: str | None, baselines: tuple[str, ...]
 ) -> None:
     """A problem without products: tf32 changes nothing of it."""
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
-    workers: Any = workers_of(tmp_path, lambda: InProcessWorker(times=(3_000,)))
-    found = Found()
-    job = job_of(tmp_path / "pool", ("full",), CONFIG, declared)
-    load: Any = lambda: InProcessWorker(Honest, times=(1_000,))  # noqa: E731
-    trial = Trial(job, workers, load, found, lambda what: None, Written(), None)
-    with ExitStack() as stack:
-        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    trial, found = trial_of(tmp_path, lambda: InProcessWorker(Honest, times=(1_000,)), precision=declared)
+    take_times(trial)
     assert found.timing is not None
     assert found.timing.baselines == baselines
 
@@ -357,8 +351,6 @@ def test_every_process_tells_of_flags_and_the_first_of_compiling(
 ) -> None:
     monkeypatch.setattr(arm_module, "optimize", lambda model, optimization: model)
     timing = replace(CONFIG.timing, processes=2, metrics=(), baselines=("eager", "compile"), control=False)
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
     solutions = [
         Telling(Described((EARLY,), None), Described((EARLY,), None), model=Honest, times=(1_000,)),
         Telling(Described((), None), Described((LATE,), None), model=Honest, times=(1_000,)),
@@ -372,15 +364,9 @@ def test_every_process_tells_of_flags_and_the_first_of_compiling(
         started.append(Telling(*account, times=(2_000,)))
         return started[-1]
 
-    workers: Any = SimpleNamespace(
-        host=in_process_host(), cache=tmp_path, lessons={}, start=start, lend=lambda of: start()
-    )
-    found = Found()
-    job = job_of(tmp_path / "pool", ("full",), replace(CONFIG, timing=timing))
-    loaded: Any = iter(solutions)
-    trial = Trial(job, workers, lambda: next(loaded), found, lambda what: None, Written(), None)
-    with ExitStack() as stack:
-        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    loaded = iter(solutions)
+    trial, found = trial_of(tmp_path, lambda: next(loaded), replace(CONFIG, timing=timing), start=start)
+    take_times(trial)
     told = [remark.partition("account ")[2] for remark in found.remarks if "flags" in remark]
     on_import, later = told
     assert tells(on_import, "on import", "cudnn_benchmark off → on")
@@ -396,8 +382,8 @@ def test_what_is_wrong_is_not_timed(tmp_path: Path, auditor: type[ScriptedAudito
             return x * 3
 
     trial, found, _ = tried(tmp_path, Wrong, CONFIG, ("full",))
-    with ExitStack() as stack, pytest.raises(SolutionFailed, match="outside the tolerance"):
-        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    with pytest.raises(SolutionFailed, match="outside the tolerance"):
+        take_times(trial)
     assert (found.timing, auditor.ends) == (None, ())
     assert not found.checks[0].passed
 
@@ -492,23 +478,8 @@ def tried_at_a_large_shape_alone(
     cases: tuple[str, ...] = ("full",),
     source: str = DOUBLE,
 ) -> tuple[Trial, Found]:
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.yaml").write_text(yaml)
-    (tmp_path / "pool" / "problem.py").write_text(source.replace("rows = 6", f"rows = {rows}"))
-    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, lessons={})
-    load: Any = lambda: worker(model)  # noqa: E731
-    found = Found()
-    job = job_of(tmp_path / "pool", cases, CONFIG)
-    return SimulatedTrial(job, workers, load, found, lambda what: None, Written(), None), found
-
-
-@pytest.mark.usefixtures("auditor", "small_simulator")
-def test_who_is_wrong_at_the_shrunk_shape_alone_is_fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
-    trial, found = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
-    trial.check()
-    assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
-    assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", False)]
+    source = source.replace("rows = 6", f"rows = {rows}")
+    return trial_of(tmp_path, lambda: worker(model), cases=cases, kind=SimulatedTrial, source=source, yaml=yaml)
 
 
 @pytest.mark.usefixtures("auditor", "small_simulator")
@@ -519,23 +490,6 @@ def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path
     assert any(tells(remark, "shrunk:", "rows = 128", "columns = 616") for remark in found.remarks)
 
 
-@pytest.mark.usefixtures("auditor", "small_simulator")
-def test_a_failure_in_a_shrunk_case_alone_blames_nobody(tmp_path: Path) -> None:
-    trial, _ = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
-    with pytest.raises(SolutionFailed, match="full shape") as caught:
-        trial.check()
-    assert caught.value.verdict is Verdict.UNSUPPORTED
-
-
-@pytest.mark.usefixtures("auditor", "small_simulator")
-def test_beside_a_shrunk_case_the_full_shape_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
-    trial, found = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
-    trial.check()
-    trial.look_back()
-    assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
-
-
 class LeavesPartUnwritten(nn.Module):
     """What nobody wrote is NaN where all blocks run, and a sample of them doesn't tell."""
 
@@ -544,23 +498,38 @@ class LeavesPartUnwritten(nn.Module):
 
 
 @pytest.mark.usefixtures("auditor", "small_simulator")
-def test_a_few_blocks_acquit_nobody_who_leaves_part_unwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
-    trial, found = tried_at_a_large_shape_alone(tmp_path, LeavesPartUnwritten)
-    with pytest.raises(SolutionFailed, match="full shape") as caught:
+@pytest.mark.parametrize(
+    ("model", "launches", "verdict", "full", "fragile"),
+    [
+        (MadeForItsShape, 1, None, [True], [False]),
+        (MadeForItsShape, 0, Verdict.UNSUPPORTED, [], [False]),
+        (LeavesPartUnwritten, 1, Verdict.UNSUPPORTED, [True], [False]),
+        (WrongAtItsShape, 1, Verdict.WRONG_VALUES, [False], []),
+    ],
+    ids=["right at the full shape", "not compared there", "a few blocks acquit nobody", "wrong at the full shape"],
+)
+def test_beside_a_shrunk_case_the_full_shape_decides(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: type[nn.Module],
+    launches: int,
+    verdict: Verdict | None,
+    full: list[bool],
+    fragile: list[bool],
+) -> None:
+    """A failure in the shrunk case alone blames nobody, and makes fragile; nor does the shrunk case acquit."""
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), launches))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, model)
+    if verdict is None:
         trial.check()
-    assert caught.value.verdict is Verdict.UNSUPPORTED
-    assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", False)]
-
-
-@pytest.mark.usefixtures("auditor", "small_simulator")
-def test_a_solution_right_in_a_shrunk_case_alone_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
-    trial, found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
-    with pytest.raises(SolutionFailed) as caught:
-        trial.check()
-    assert caught.value.verdict is Verdict.WRONG_VALUES
-    assert [(check.case, check.passed) for check in found.checks] == [("full", False)]
+        trial.look_back()
+    else:
+        with pytest.raises(SolutionFailed) as caught:
+            trial.check()
+        assert caught.value.verdict is verdict
+        assert ("full shape" in caught.value.failure.reason) is (verdict is Verdict.UNSUPPORTED)
+    assert [(check.case, check.passed) for check in found.checks] == [("full", passed) for passed in full]
+    assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", passed) for passed in fragile]
 
 
 @pytest.mark.usefixtures("auditor", "small_simulator")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,16 +13,14 @@ from torch.nn import functional
 
 from harness.model.verdict import Verdict
 from harness.referee import trial
-from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
 from harness.referee.inputs import draws
 from harness.referee.setting import Setting
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.sandbox.outcome import SolutionFailed
-from tests.referee.in_process import InProcessWorker, in_process_host, job_of
+from tests.referee.in_process import InProcessWorker
 from tests.referee.mutants.test_telling import NORM
-from tests.referee.test_trial import ScriptedAuditor, auditor
-from tests.referee.timing.test_timed_case import CONFIG
+from tests.referee.test_trial import ScriptedAuditor, auditor, trial_of
 
 __all__ = ["auditor"]
 
@@ -93,14 +90,11 @@ class Zeros(Norm):
 def judged(
     tmp_path: Path, model: type[nn.Module], lessons: dict[Any, Any] | None = None, source: str = NORM
 ) -> tuple[Verdict, Found]:
-    (tmp_path / "pool").mkdir(exist_ok=True)
-    (tmp_path / "pool" / "problem.py").write_text(source)
-    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, lessons={} if lessons is None else lessons)
-    load: Any = lambda: InProcessWorker(model)  # noqa: E731
-    found = Found()
-    job = job_of(tmp_path / "pool", ("full",), CONFIG)
+    made, found = trial_of(
+        tmp_path, lambda: InProcessWorker(model), kind=SimulatedTrial, source=source, lessons=lessons
+    )
     try:
-        SimulatedTrial(job, workers, load, found, lambda what: None, Written(), None).check()
+        made.check()
     except SolutionFailed as error:
         return error.verdict, found
     return Verdict.PASSED, found
