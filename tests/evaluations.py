@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.run.session import open_session
 from harness.workspace.selection import Task
@@ -13,6 +14,7 @@ from harness.workspace.workspace import Workspace, select_cases
 from tests.machine import ROOT
 
 QUICK = str(ROOT / "configs" / "quick.yaml")
+UNTIMED = Config(CorrectnessConfig(seeds=1), TimingConfig(enabled=False))
 
 
 def evaluate_all(
@@ -23,7 +25,7 @@ def evaluate_all(
     *,
     solutions: Sequence[str] = (),
     cases: Sequence[str] = (),
-    config: str | None = None,
+    config: Config | str | None = None,
     seed: int | None = None,
 ) -> dict[str, Evaluation]:
     """Evaluations by the name of the solution."""
@@ -31,6 +33,7 @@ def evaluate_all(
     chosen = workspace.problem(problem)
     chosen_cases = tuple(select_cases(chosen, cases))
     tasks = [Task(chosen, solution, chosen_cases) for solution in workspace.solutions(problem, solutions)]
-    with open_session(backend, root, results, workspace.config(config), seed, lambda what: None) as session:
+    settings = config if isinstance(config, Config) else workspace.config(config)
+    with open_session(backend, root, results, settings, seed, lambda what: None) as session:
         found = session.evaluate(tasks, lambda job, what: None)
         return {evaluation.solution.name: evaluation for evaluation in found}

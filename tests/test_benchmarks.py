@@ -24,6 +24,7 @@ from harness.model.verdict import Verdict
 from harness.referee.setting import prepare_setting
 from harness.store.journal import Journal
 from tests.examples import failed, measured, passed, sim_environment, timing
+from tests.files import laid
 from tests.workspace.test_problem import SOURCE
 
 ROOT = Path(__file__).parents[1]
@@ -266,12 +267,9 @@ class ScriptedEvaluator:
 @pytest.fixture
 def simulator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Over a workspace of two solutions, one of which has inline PTX."""
-    for name, source in (("plain", "x = 1\n"), ("with_ptx", "# asm\n")):
-        folder = tmp_path / "solutions" / "pool" / name
-        folder.mkdir(parents=True)
-        (folder / "solution.py").write_text(source)
-    (tmp_path / "problems" / "pool").mkdir(parents=True)
-    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
+    sources = {"plain": "x = 1\n", "with_ptx": "# asm\n"}
+    laid(tmp_path, {f"solutions/pool/{name}/solution.py": source for name, source in sources.items()})
+    laid(tmp_path, {"problems/pool/problem.py": SOURCE})
     loaded = script("simulator")
     monkeypatch.setattr(loaded, "ROOT", tmp_path)
     monkeypatch.setattr(harness, "Evaluator", ScriptedEvaluator)
@@ -372,9 +370,7 @@ def test_what_must_be_judged_follows_from_the_eager_call(
 def test_what_stands_in_the_file_is_not_measured_again(
     memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("one", "two"):
-        (tmp_path / "problems" / name).mkdir(parents=True)
-        (tmp_path / "problems" / name / "problem.py").write_text(SOURCE)
+    laid(tmp_path, {f"problems/{name}/problem.py": SOURCE for name in ("one", "two")})
     asked: list[tuple[str, int]] = []
 
     def measure(folders: Any, cap_gib: int, is_timed: bool) -> Any:
@@ -470,10 +466,8 @@ def field(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def leaderboard(tmp_path: Path) -> Path:
     """A checkout with one problem and two models' kernels."""
-    assets = tmp_path / "checkout/docs/assets"
-    for name in ("problems/l1_p7.py", "solutions/aa.py", "solutions/bb.py"):
-        (assets / name).parent.mkdir(parents=True, exist_ok=True)
-        (assets / name).write_text(f"# {name}\n")
+    names = ("problems/l1_p7.py", "solutions/aa.py", "solutions/bb.py")
+    assets = laid(tmp_path / "checkout/docs/assets", {name: f"# {name}\n" for name in names})
     entries = [{"display_name": name, "torch_speedup": claimed, "file": file} for name, claimed, file in KERNELS]
     (assets / "data.json").write_text(json.dumps({"Level 1: 7_Some_product_": entries, "Level 3: 1_Empty": []}))
     return tmp_path / "checkout"
@@ -611,18 +605,12 @@ def eval_kernel_against_ref(reference, solution, num_correct_trials, num_perf_tr
 )
 def test_kernelbench_is_asked_in_a_process_of_its_own(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
     against = script("against_kernelbench")
-    package = tmp_path / "checkout/src/kernelbench"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("from . import utils\n")
-    (package / "utils.py").write_text(
-        "from dotenv import load_dotenv\nfrom tqdm import tqdm\nfrom openai import OpenAI\n"
-        "from litellm import completion\nload_dotenv()\n"
-    )
-    (package / "eval.py").write_text(EVALUATOR)
-    work = tmp_path / "work"
-    for name, written in (("problems/p/problem.py", "class Model: ...\n"), ("solutions/p/s/solution.py", text)):
-        (work / name).parent.mkdir(parents=True)
-        (work / name).write_text(written)
+    utils = "from dotenv import load_dotenv\nfrom tqdm import tqdm\nfrom openai import OpenAI\n"
+    utils += "from litellm import completion\nload_dotenv()\n"
+    package = {"__init__.py": "from . import utils\n", "utils.py": utils, "eval.py": EVALUATOR}
+    laid(tmp_path / "checkout/src/kernelbench", package)
+    sources = {"problems/p/problem.py": "class Model: ...\n", "solutions/p/s/solution.py": text}
+    work = laid(tmp_path / "work", sources)
     subject = against.Subject(work, "cheats", "p", "s", "right", "corpus")
     with ThreadPoolExecutor(1) as pool:
         assert against.all_by_kernelbench([subject], tmp_path, tmp_path / "checkout", pool) == [expected]

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from harness.referee.answers.serial_sums import Recomputed
+from tests.files import laid
 from tests.problem_text import problem_text
 from tests.test_benchmarks import script
 
@@ -34,10 +35,7 @@ def serial(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def workspace(folder: Path, **problems: str) -> Path:
-    for name, source in problems.items():
-        (folder / "problems" / name).mkdir(parents=True)
-        (folder / "problems" / name / "problem.py").write_text(source)
-    return folder
+    return laid(folder, {f"problems/{name}/problem.py": source for name, source in problems.items()})
 
 
 def run(arms: Any, folder: Path, *options: str) -> tuple[int, list[dict[str, Any]]]:

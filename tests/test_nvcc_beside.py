@@ -15,6 +15,7 @@ from harness.model.evaluation import Evaluation
 from harness.run.session import open_session
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace
+from tests.files import laid
 from tests.machine import ROOT
 
 pytestmark = [pytest.mark.sim, pytest.mark.nvcc, pytest.mark.usefixtures("nvcc_is_found")]
@@ -82,11 +83,8 @@ def evaluate(tmp_path_factory: pytest.TempPathFactory) -> Evaluate:
         files: Mapping[str, str] = MappingProxyType({}),
     ) -> Evaluation:
         folder = root / "solutions" / "double" / name
-        folder.mkdir(parents=True, exist_ok=True)
         text = SOLUTION.replace("@BODY@", body).replace("@BEFORE@", before).replace("@MORE@", more)
-        for file, content in {"solution.py": text, **files}.items():
-            (folder / file).parent.mkdir(exist_ok=True)
-            (folder / file).write_text(content)
+        laid(folder, {"solution.py": text, **files})
         config = Config(CorrectnessConfig(seeds=1), nvcc=NvccConfig(timeout_s=timeout_s))
         workspace = Workspace(root)
         (solution,) = workspace.solutions("double", [name])

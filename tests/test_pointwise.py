@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.evaluations import evaluate_all
+from tests.evaluations import UNTIMED, evaluate_all
 from tests.test_benchmarks import script
 
 other_shapes: Any = script("other_shapes")
@@ -40,12 +40,8 @@ SHAPES = {
 @pytest.mark.parametrize("solution", other_shapes.GENERIC)
 def test_one_tap_is_right_at_all_sizes(solution: str, tmp_path: Path) -> None:
     other_shapes.make_workspace(tmp_path, [solution], SHAPES)
-    config = tmp_path / "untimed.yaml"
-    config.write_text("correctness: {seeds: 1}\ntiming: {enabled: false}\n")
-    results = tmp_path / "results"
-    (found,) = evaluate_all(
-        tmp_path, other_shapes.PROBLEM, results, "cuda", cases=tuple(SHAPES), config=str(config)
-    ).values()
+    problem, results = other_shapes.PROBLEM, tmp_path / "results"
+    found = evaluate_all(tmp_path, problem, results, "cuda", cases=tuple(SHAPES), config=UNTIMED)[solution]
     assert found.verdict.passed, found.failure
     assert {check.case for check in found.checks} >= set(SHAPES)
     assert found.trace is not None

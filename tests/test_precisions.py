@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.model.environment import BackendName
-from tests.evaluations import evaluate_all
+from tests.evaluations import UNTIMED, evaluate_all
+from tests.files import laid
 from tests.machine import ROOT
 
 SHAPES = """
@@ -46,18 +47,15 @@ def _workspace(root: Path, solution: str, channels: int, dtype: str) -> None:
     convert = CONVERTED.replace("DTYPE", dtype)
     reference = (ROOT / "problems" / "conv2d_asymmetric" / "problem.py").read_text().partition("class Model")[2]
     model = reference.partition("\n\n\n")[0]
-    problem = root / "problems" / "convolution" / "problem.py"
-    problem.parent.mkdir(parents=True)
-    problem.write_text(
+    problem = (
         f"import torch\nimport torch.nn as nn\n{SHAPES.replace('CHANNELS', str(channels))}\n\n"
         f"class Model{model}{convert.replace('NAME', 'Model')}\n\n"
         f"def get_inputs():\n    return [torch.rand(batch_size, in_channels, height, width, dtype=torch.{dtype})]\n\n\n"
         "def get_init_inputs():\n    return [in_channels, out_channels, kernel_size, (1, 2), (1, 2), 1, 2, True]\n"
     )
-    copy = root / "solutions" / "convolution" / solution / "solution.py"
-    copy.parent.mkdir(parents=True)
     source = (ROOT / "solutions" / "conv2d_asymmetric" / solution / "solution.py").read_text()
-    copy.write_text(source + convert.replace("NAME", "ModelNew"))
+    source += convert.replace("NAME", "ModelNew")
+    laid(root, {"problems/convolution/problem.py": problem, f"solutions/convolution/{solution}/solution.py": source})
 
 
 @pytest.mark.parametrize(("backend", "solution", "channels", "dtype"), RUNS)
@@ -65,10 +63,7 @@ def test_convolution_passes_in_other_dtypes(
     backend: BackendName, solution: str, channels: int, dtype: str, tmp_path: Path
 ) -> None:
     _workspace(tmp_path, solution, channels, dtype)
-    untimed = tmp_path / "untimed.yaml"
-    untimed.write_text("correctness: {seeds: 1}\ntiming: {enabled: false}\n")
-    found = evaluate_all(tmp_path, "convolution", tmp_path / "results", backend, config=str(untimed))
-    evaluation = found[solution]
+    evaluation = evaluate_all(tmp_path, "convolution", tmp_path / "results", backend, config=UNTIMED)[solution]
     assert evaluation.verdict.passed, evaluation.failure
     assert evaluation.weights == "reference_state"
     (output,) = evaluation.checks[0].outputs

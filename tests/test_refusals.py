@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.model.environment import BackendName
-from tests.evaluations import evaluate_all
+from tests.evaluations import UNTIMED, evaluate_all
+from tests.files import laid
 from tests.machine import ROOT
 
 REFUSED = {
@@ -50,13 +51,8 @@ def test_pool_refuses_what_torch_refuses(backend: BackendName, problem: str, sol
     for name, value in (("batch_size", 1), ("channels", 2), ("height", 24), ("width", 36)):
         before = next(line for line in small.splitlines() if line.startswith(f"{name} = "))
         small = small.replace(before, f"{name} = {value}")
-    (tmp_path / "problems" / problem).mkdir(parents=True)
-    (tmp_path / "problems" / problem / "problem.py").write_text(small)
-    copy = tmp_path / "solutions" / problem / solution / "solution.py"
-    copy.parent.mkdir(parents=True)
+    own = f"solutions/{problem}/{solution}/solution.py"
     tries = TRIES.replace("REFUSED", REFUSED[problem]).replace("WORK", f"extension.{WORKS[problem]}")
-    copy.write_text((ROOT / "solutions" / problem / solution / "solution.py").read_text() + tries)
-    untimed = tmp_path / "untimed.yaml"
-    untimed.write_text("correctness: {seeds: 1}\ntiming: {enabled: false}\n")
-    found = evaluate_all(tmp_path, problem, tmp_path / "results", backend, config=str(untimed))[solution]
+    laid(tmp_path, {f"problems/{problem}/problem.py": small, own: (ROOT / own).read_text() + tries})
+    found = evaluate_all(tmp_path, problem, tmp_path / "results", backend, config=UNTIMED)[solution]
     assert found.verdict.passed, found.failure

@@ -17,6 +17,7 @@ from harness.run.engine import Engine
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
 from tests.examples import passed, sim_environment
+from tests.files import laid
 from tests.workspace.test_problem import SOURCE
 
 
@@ -185,8 +186,7 @@ def test_nothing_is_written_unless_a_folder_is_named(opened: Opened, tmp_path: P
 
 def test_arguments_reach_the_session(opened: Opened, tmp_path: Path) -> None:
     (tmp_path / "problems").mkdir()
-    (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "quick.yaml").write_text("timing: {blocks: 7}")
+    laid(tmp_path, {"configs/quick.yaml": "timing: {blocks: 7}"})
     with harness.Evaluator(backend="sim", config="quick", seed=3, workspace=tmp_path) as evaluator:
         evaluator.evaluate(SOURCE, "a\n", cases=["full"])
     (backend, root, config, seed) = opened.calls[0]
@@ -232,13 +232,9 @@ def test_results_may_be_named_by_a_string(opened: Opened, tmp_path: Path) -> Non
 
 
 def test_patterns_choose_what_is_compared(opened: Opened, tmp_path: Path) -> None:
-    for problem, solution in (("relu", "plain"), ("relu", "tiled"), ("gelu", "plain")):
-        for folder, file, text in (
-            (f"problems/{problem}", "problem.py", SOURCE),
-            (f"solutions/{problem}/{solution}", "solution.py", "class ModelNew: ...\n"),
-        ):
-            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-            (tmp_path / folder / file).write_text(text)
+    laid(tmp_path, {f"problems/{name}/problem.py": SOURCE for name in ("relu", "gelu")})
+    for name in ("relu/plain", "relu/tiled", "gelu/plain"):
+        laid(tmp_path, {f"solutions/{name}/solution.py": "class ModelNew: ...\n"})
     assert len(harness.compare()) == 3
     assert sorted(e.solution.name for e in harness.compare("relu", ["pl*", "ti*"])) == ["plain", "tiled"]
     assert next(harness.iter_evaluations("g*")).solution.name == "plain"

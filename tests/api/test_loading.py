@@ -9,6 +9,7 @@ import pytest
 
 import harness
 from harness.api.loading import Scratch
+from tests.files import laid
 from tests.workspace.test_problem import SOURCE
 
 MODEL_NEW = "import torch\n\n\nclass ModelNew(torch.nn.Module): ...\n"
@@ -16,12 +17,8 @@ MODEL_NEW = "import torch\n\n\nclass ModelNew(torch.nn.Module): ...\n"
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "problems" / "relu").mkdir(parents=True)
-    (tmp_path / "problems" / "relu" / "problem.py").write_text(SOURCE)
-    (tmp_path / "solutions" / "relu" / "plain").mkdir(parents=True)
-    (tmp_path / "solutions" / "relu" / "plain" / "solution.py").write_text(MODEL_NEW)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return laid(tmp_path, {"problems/relu/problem.py": SOURCE, "solutions/relu/plain/solution.py": MODEL_NEW})
 
 
 def test_a_problem_is_found_by_name_and_by_folder(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

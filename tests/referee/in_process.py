@@ -38,6 +38,7 @@ from harness.worker.arm import Arm
 from harness.workspace.problem import Precision, load_problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution, SolutionFile
+from tests.files import laid
 
 
 class InProcessDevice:
@@ -197,11 +198,8 @@ def job_of(folder: Path, cases: tuple[str, ...], config: Config, precision: Prec
 
 def setting_of(folder: Path, source: str, yaml: str = "", case: str = "full") -> Setting:
     """The setting of a problem with this problem.py and problem.yaml."""
-    (folder / "pool").mkdir(parents=True, exist_ok=True)
-    (folder / "pool" / "problem.py").write_text(source)
-    if yaml:
-        (folder / "pool" / "problem.yaml").write_text(yaml)
-    return prepare_setting(load_problem(folder / "pool"), case, 7, "cpu")
+    problem = laid(folder / "pool", {"problem.py": source, "problem.yaml": yaml})
+    return prepare_setting(load_problem(problem), case, 7, "cpu")
 
 
 def checked(

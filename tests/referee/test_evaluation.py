@@ -11,16 +11,12 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome
-from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
-from harness.referee.job import make_job
 from harness.sandbox.outcome import SolutionFailed
-from harness.workspace.selection import select_tasks
-from harness.workspace.workspace import Workspace
 from tests.examples import check, comparison, environment
-from tests.referee.test_correctness import DOUBLE
+from tests.referee.recorded import recorded
 from tests.wording import tells
 
 Evaluate = Callable[..., Evaluation]
@@ -29,18 +25,12 @@ Evaluate = Callable[..., Evaluation]
 @pytest.fixture
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
     """Gives the evaluation of a solution whose judging is `judge`."""
-    for kind, name, text in (("problems", "problem", DOUBLE), ("solutions", "own/solution", "class ModelNew: ...")):
-        file = tmp_path / kind / "p" / f"{name}.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(text)
 
     def evaluated(judge: Callable[[Any], None], gaps: tuple[str, ...] = ()) -> Evaluation:
         monkeypatch.setattr(evaluation_module._Judging, "in_either_mode", judge)
-        (task,) = select_tasks(Workspace(tmp_path))
-        workers: Any = SimpleNamespace(host=SimpleNamespace(name="sim"))
+        workers = SimpleNamespace(host=SimpleNamespace(name="sim"))
         built = BuildOutcome((), None, 0.0, missing=gaps, beyond_simulator=gaps)
-        where = replace(environment(), backend="sim")
-        return evaluation_module.evaluate(make_job("run", task, Config(), 1), workers, where, built)
+        return recorded(tmp_path, workers, replace(environment(), backend="sim"), built)
 
     return evaluated
 

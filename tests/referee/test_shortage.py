@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers
 from harness.devices.choice import open_host
 from harness.errors import MachineError
@@ -24,15 +23,12 @@ from harness.referee import shortage
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.turns import Taken
-from harness.referee.job import make_job
 from harness.referee.shortage import is_shortage, let_go
 from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
-from harness.workspace.selection import select_tasks
-from harness.workspace.workspace import Workspace
-from tests.examples import check, comparison, environment
+from tests.examples import check, comparison
 from tests.referee.answers.test_reference import problem
-from tests.workspace.test_problem import SOURCE
+from tests.referee.recorded import recorded
 
 
 def because_of(error: Exception, cause: Exception) -> Exception:
@@ -142,10 +138,6 @@ def evaluated(
 ) -> tuple[Evaluation, list[Any]]:
     """An evaluation that ran out of memory while these stages were timed, and the attempts without the solution. Beside
     `idle` workers it fails, without it passes."""
-    (tmp_path / "problems" / "pool").mkdir(parents=True)
-    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
-    (tmp_path / "solutions" / "pool" / "greedy").mkdir(parents=True)
-    (tmp_path / "solutions" / "pool" / "greedy" / "solution.py").write_text("class ModelNew: ...")
     attempts: list[Any] = []
 
     def judge(judging: Any) -> None:
@@ -165,11 +157,8 @@ def evaluated(
     monkeypatch.setattr("harness.referee.shortage._repeat", repeat)
     monkeypatch.setattr("harness.referee.shortage._CLEANING_S", 0.0)
     fake_memory(monkeypatch, free_gib=80)
-    (task,) = select_tasks(Workspace(tmp_path))
     host: Any = SimpleNamespace(name="cuda")
-    workers = Workers(host, tmp_path, idle=list(idle))
-    job = make_job("run", task, Config(), 1)
-    return evaluation_module.evaluate(job, workers, environment(), BuildOutcome((), None, 0.0)), attempts
+    return recorded(tmp_path, Workers(host, tmp_path, idle=list(idle))), attempts
 
 
 @pytest.mark.parametrize(("stages", "is_timed"), [(("correctness",), False), (("correctness", "timing"), True)])

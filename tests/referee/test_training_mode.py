@@ -11,32 +11,24 @@ import pytest
 import torch
 from torch import nn
 
-from harness.builder.build import BuildOutcome
-from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
-from harness.referee.job import make_job
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.construction import take_batch_statistics
 from harness.workspace.problem import load_problem
-from harness.workspace.selection import select_tasks
-from harness.workspace.workspace import Workspace
-from tests.examples import check, comparison, environment
+from tests.examples import check, comparison
+from tests.files import laid
 from tests.problem_text import problem_text
+from tests.referee.recorded import recorded
 
 KEEPS = "BatchNorm2d(3)"
 WRONG = SolutionFailed(Verdict.WRONG_VALUES, "wrong in eval()")
 
 
-def written(folder: Path, layer: str) -> Path:
-    problem = folder / "problems" / "norm"
-    problem.mkdir(parents=True)
-    (problem / "problem.py").write_text(
-        problem_text("self.norm(x)", "torch.rand(4, 3, 8, 8)", f"self.norm = nn.{layer}")
-    )
-    return problem
+def norm(layer: str) -> str:
+    return problem_text("self.norm(x)", "torch.rand(4, 3, 8, 8)", f"self.norm = nn.{layer}")
 
 
 @pytest.mark.parametrize(
@@ -52,16 +44,13 @@ def written(folder: Path, layer: str) -> Path:
     ],
 )
 def test_layers_that_keep_statistics_are_known(tmp_path: Path, layer: str, keeps: bool) -> None:
-    assert keeps_statistics(load_problem(written(tmp_path, layer)), "full") is keeps
+    assert keeps_statistics(load_problem(laid(tmp_path, {"problem.py": norm(layer)})), "full") is keeps
 
 
 def evaluated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, judge: Callable[[bool], None]
 ) -> tuple[Evaluation, list[bool]]:
     """An evaluation whose trial is `judge`, told of the mode; and the modes that it was asked for."""
-    written(tmp_path, layer)
-    (tmp_path / "solutions" / "norm" / "own").mkdir(parents=True)
-    (tmp_path / "solutions" / "norm" / "own" / "solution.py").write_text("class ModelNew: ...")
     modes: list[bool] = []
 
     def run(judging: Any) -> None:
@@ -73,10 +62,8 @@ def evaluated(
         judging.found.checks.append(check(comparison()))
 
     monkeypatch.setattr(evaluation_module._Judging, "or_blame", run)
-    (task,) = select_tasks(Workspace(tmp_path))
-    workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"))
-    job = make_job("run", task, Config(), 1)
-    return evaluation_module.evaluate(job, workers, environment(), BuildOutcome((), None, 0.0)), modes
+    workers = SimpleNamespace(host=SimpleNamespace(name="cuda"))
+    return recorded(tmp_path, workers, source=norm(layer)), modes
 
 
 def test_who_is_right_in_training_mode_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from harness.sandbox.wire.messages import Optimization
 from harness.worker.arm import _stepping
 from harness.worker.optimization import optimize
 from harness.workspace.problem import load_problem
+from tests.files import laid
 from tests.problem_text import problem_text
 from tests.referee.in_process import checked, setting_of
 from tests.referee.inputs.test_variants import made
@@ -267,11 +268,8 @@ def test_mutants_are_told_from_the_step_and_a_gradient_without_weights_is_none(t
     scaled = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "x * self.scale * mask").replace(
         "40, 24", "24, 24"
     )
-    folder = tmp_path / "scaled"
-    folder.mkdir()
-    (folder / "problem.py").write_text(scaled)
-    (folder / "problem.yaml").write_text("backward: true\n")
-    check = check_problem(load_problem(folder), ["full"], 1, "cpu", lambda what: None)
+    laid(tmp_path, {"problem.py": scaled, "problem.yaml": "backward: true\n"})
+    check = check_problem(load_problem(tmp_path), ["full"], 1, "cpu", lambda what: None)
     let_pass = {one.name for one in check.mutants if one.advice}
     of_weight = next(one for one in check.mutants if (one.name, one.output) == ("other_weights", 2))
     assert of_weight.harmless

@@ -14,6 +14,7 @@ from harness.referee.unchanged import change_meanwhile, remember_harness
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.sandbox import FIRST_USER
 from harness.workspace.problem import Problem, load_problem
+from tests.files import laid
 from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
@@ -21,9 +22,7 @@ from tests.workspace.test_problem import SOURCE
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stands for the harness's own folder."""
-    made = tmp_path / "harness"
-    made.mkdir()
-    (made / "judge.py").write_text("RIGHT = True")
+    made = laid(tmp_path / "harness", {"judge.py": "RIGHT = True"})
     monkeypatch.setattr(unchanged, "_OWN_PACKAGE", made)
     remember_harness.cache_clear()
     remember_harness()
@@ -38,10 +37,7 @@ def _forget() -> Iterator[None]:
 
 @pytest.fixture
 def problem(tmp_path: Path) -> Problem:
-    folder = tmp_path / "problems" / "pool"
-    folder.mkdir(parents=True)
-    (folder / "problem.py").write_text(SOURCE)
-    return load_problem(folder)
+    return load_problem(laid(tmp_path / "pool", {"problem.py": SOURCE}))
 
 
 def test_nothing_is_said_where_nothing_has_changed(package: Path, problem: Problem) -> None:

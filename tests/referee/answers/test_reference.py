@@ -14,6 +14,7 @@ from harness.referee.answers.oracle import Oracle
 from harness.referee.answers.reference import _GENERATORS, InvalidProblem, Reference
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Case, Problem, load_problem
+from tests.files import laid
 
 HEAD = "import torch\nimport torch.nn as nn\n"
 TAIL = """
@@ -32,13 +33,11 @@ def problem(
     tmp_path: Path, forward: str, tail: str = TAIL, init: str = "pass", yaml: str = "independent_batch: true\n"
 ) -> Problem:
     """A problem whose Model has these bodies."""
-    folder = tmp_path / "made_up"
-    folder.mkdir()
     model = "class Model(nn.Module):\n    def __init__(self, *args):\n        super().__init__()\n"
     model += textwrap.indent(init, "        ") + "\n    def forward(self, x, *more):\n"
-    (folder / "problem.py").write_text(HEAD + model + textwrap.indent(forward, "        ") + "\n" + tail)
-    (folder / "problem.yaml").write_text(yaml + "cases: {small: {constants: {rows: 3}}}\n" * ("rows" in tail))
-    return load_problem(folder)
+    source = HEAD + model + textwrap.indent(forward, "        ") + "\n" + tail
+    yaml += "cases: {small: {constants: {rows: 3}}}\n" * ("rows" in tail)
+    return load_problem(laid(tmp_path / "made_up", {"problem.py": source, "problem.yaml": yaml}))
 
 
 def setting(*args: Any, case: str = "full", **options: Any) -> Setting:

@@ -18,6 +18,7 @@ from harness.referee.audit.kernels import (
     summarize,
 )
 from harness.sandbox.wire.device import KernelRun
+from tests.files import laid
 
 SIGMOID = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11SigmoidFuncIfEESt5arrayIPcLm2EEEEviT0_T1_"
 FILL = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm2EEEEviT0_T1_"
@@ -177,17 +178,14 @@ def test_a_solutions_own_kernel_is_not_searched_for_without_a_reason() -> None:
 
 
 def test_the_libraries_beside_torch_are_searched_for_the_whole_symbol(tmp_path: Path) -> None:
-    files = {
+    files: dict[str, str | bytes] = {
         "torch/lib/libtorch_cuda.so": b"\0_Z3foov\0",
         "torch/lib/libtorch_cpu.so": b"\0_Z3cpuv\0",
         "nvidia/cublas/lib/libcublas.so.12": b"..\0_Z10dot_kernelv\0..",
         "nvidia/cu13/lib/libcudnn_ops.so.9": b"",
         "nvidia/cuda_nvrtc/lib/libnvrtc.so.12": b"\0_Z3barv\0",
     }
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(content)
-    found = list(framework_libraries(tmp_path / "torch"))
+    found = list(framework_libraries(laid(tmp_path, files) / "torch"))
     assert [path.name for path in found] == ["libtorch_cuda.so", "libcudnn_ops.so.9", "libcublas.so.12"]
     assert [any(holds(path, name) for path in found) for name in ("_Z3foov", "_Z10dot_kernelv")] == [True, True]
     assert [any(holds(path, name) for path in found) for name in ("_Z10dot_kernel", "_Z3barv")] == [False, False]

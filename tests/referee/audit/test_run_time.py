@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.referee.audit.run_time import Written, is_compiled_by_torch, triton_kernels
+from tests.files import laid
 
 TRITON = """
 import triton
@@ -28,9 +29,8 @@ def launch(): ...
 
 
 def test_names_are_read_from_the_folders_that_have_triton_kernels(tmp_path: Path) -> None:
-    for name in ("_native/ops/bmm.py", "sparse/ops.py", "nn/other.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(TRITON if name != "sparse/ops.py" else TRITON.replace("_kernel", "_sparse"))
+    sparse = TRITON.replace("_kernel", "_sparse")
+    laid(tmp_path, {"_native/ops/bmm.py": TRITON, "sparse/ops.py": sparse, "nn/other.py": TRITON})
     assert triton_kernels(tmp_path) == {
         *("_outer_product_kernel", "_rowspace_kernel"),
         *("_outer_product_sparse", "_rowspace_sparse"),

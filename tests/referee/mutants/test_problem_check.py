@@ -11,6 +11,7 @@ from harness.referee.mutants import specimens
 from harness.referee.mutants.problem_check import check_problem
 from harness.workspace.problem import load_problem
 from harness.workspace.scaffold import TEMPLATE
+from tests.files import laid
 from tests.machine import ROOT
 from tests.problem_text import problem_text
 from tests.wording import tells
@@ -28,12 +29,8 @@ def checked(
     arguments: str = "x",
 ) -> ProblemCheck:
     """A problem whose forward() returns `forward`, judged."""
-    folder = tmp_path / "made_up"
-    folder.mkdir(exist_ok=True)
     text = problem_text(forward, inputs, init, constants="rows = 16\ncolumns = 256", given=arguments)
-    (folder / "problem.py").write_text(text)
-    (folder / "problem.yaml").write_text(yaml)
-    problem = load_problem(folder)
+    problem = load_problem(laid(tmp_path / "made_up", {"problem.py": text, "problem.yaml": yaml}))
     return check_problem(problem, list(problem.cases), seed, "cpu", lambda what: None)
 
 
