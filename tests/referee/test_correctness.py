@@ -26,7 +26,7 @@ from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
 from tests.problem_text import problem_text
-from tests.referee.in_process import InProcessDevice, InProcessWorker, checked, in_process_host, setting_of
+from tests.referee.in_process import InProcessDevice, InProcessWorker, checked, computing, in_process_host, setting_of
 from tests.wording import tells
 
 DOUBLE = problem_text("x * 2", "torch.rand(rows, columns)", constants="rows = 6\ncolumns = 5000")
@@ -111,9 +111,7 @@ SOFTPLUS = DOUBLE.replace("x * 2", "torch.log(1 + torch.exp(x))").replace(
 )
 
 
-class Softplus(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.log(1 + torch.exp(x))
+Softplus = computing(lambda x: torch.log(1 + torch.exp(x)))
 
 
 class OneWrongWhereOneOverflows(nn.Module):
@@ -135,9 +133,7 @@ def test_what_the_reference_overflows_in_beyond_the_rows_that_were_tried_accuses
 MASKED = DOUBLE.replace("x * 2", "(x * 2).masked_fill(torch.ones_like(x).triu().bool(), float('-inf'))")
 
 
-class MaskedOfPositive(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (x.clamp(0) * 2).masked_fill(torch.ones_like(x).triu().bool(), float("-inf"))
+MaskedOfPositive = computing(lambda x: (x.clamp(0) * 2).masked_fill(torch.ones_like(x).triu().bool(), float("-inf")))
 
 
 def test_infinities_of_the_reference_excuse_no_other_value(tmp_path: Path) -> None:
@@ -193,14 +189,11 @@ def test_outputs_may_be_nested(tmp_path: Path, returned: str, verdict: Verdict |
     setting = setting_of(tmp_path, nested, "independent_batch: true\n")
     assert setting.spec.structure == "tuple(tensor, dict(low: tuple(tensor), sum: tensor))"
 
-    class Nested(nn.Module):
-        def forward(self, x: torch.Tensor) -> Any:
-            return eval(returned, {"x": x})
-
+    nested = computing(lambda x: eval(returned, {"x": x}))
     if verdict is None:
-        require_passed(checked(setting, Nested)[0])
+        require_passed(checked(setting, nested)[0])
     else:
-        assert verdict_of(setting, Nested)[0] is verdict
+        assert verdict_of(setting, nested)[0] is verdict
 
 
 def product_of(dtype: str, result: str = "torch.bfloat16") -> str:
@@ -212,18 +205,11 @@ def product_of(dtype: str, result: str = "torch.bfloat16") -> str:
 def test_inputs_may_be_of_a_byte_each(tmp_path: Path, dtype: str) -> None:
     setting = setting_of(tmp_path, product_of(dtype))
 
-    class Scaled(nn.Module):
-        def forward(self, a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-            return ((a.float() @ b.float()) * scale).bfloat16()
-
-    class Unscaled(nn.Module):
-        def forward(self, a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-            return (a.float() @ b.float()).bfloat16()
-
-    outcome = checked(setting, Scaled)[0]
+    unscaled = computing(lambda a, b, scale: (a.float() @ b.float()).bfloat16())
+    outcome = checked(setting, computing(lambda a, b, scale: ((a.float() @ b.float()) * scale).bfloat16()))[0]
     require_passed(outcome)
     assert {"negative", "signed"} <= {str(check.variant) for check in outcome.checks}
-    assert verdict_of(setting, Unscaled)[0] is Verdict.WRONG_VALUES
+    assert verdict_of(setting, unscaled)[0] is Verdict.WRONG_VALUES
 
 
 def test_outputs_in_float8_are_the_problem_s_mistake(tmp_path: Path) -> None:
@@ -331,12 +317,8 @@ def test_a_slow_kernel_is_not_repeated_for_long(
 def test_wrong_values_behind_an_error_that_nobody_asked_about_are_a_failed_launch(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Unwritten(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.zeros_like(x)
-
     monkeypatch.setattr(InProcessDevice, "unasked", "invalid argument")
-    verdict, reason = verdict_of(double, Unwritten)
+    verdict, reason = verdict_of(double, computing(lambda x: torch.zeros_like(x)))
     assert verdict is Verdict.RUNTIME_ERROR
     assert tells(reason, "CUDA error: invalid argument", "outside the tolerance")
 
@@ -380,26 +362,19 @@ def test_inputs_that_are_changed_are_seen(double: Setting, change: Any) -> None:
 
 
 def test_what_the_reference_does_to_its_input_a_solution_may_do(tmp_path: Path) -> None:
-    class InPlace(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x.mul_(2)
-
     setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "x.mul_(2)"))
-    require_passed(checked(setting, InPlace)[0])
+    require_passed(checked(setting, computing(lambda x: x.mul_(2)))[0])
     require_passed(checked(setting, Honest)[0])
 
 
 def test_an_input_that_is_returned_shares_its_memory(tmp_path: Path) -> None:
-    class Returning(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x[:]
-
+    returning = computing(lambda x: x[:])
     copied = setting_of(tmp_path / "copied", DOUBLE.replace("x * 2", "x.clone()"))
-    verdict, reason = verdict_of(copied, Returning)
+    verdict, reason = verdict_of(copied, returning)
     assert verdict is Verdict.WRONG_VALUES
     assert tells(reason, "shares", "input 0")
     returned = setting_of(tmp_path / "returned", DOUBLE.replace("x * 2", "x.view(rows, columns)"))
-    require_passed(checked(returned, Returning)[0])
+    require_passed(checked(returned, returning)[0])
 
 
 class ReturningItsBuffer(nn.Module):
@@ -475,19 +450,12 @@ def test_a_workspace_that_is_kept_is_fine(double: Setting) -> None:
     ids=["transposed", "a slice", "a parameter", "with a gradient"],
 )
 def test_layout_and_gradient_are_the_solutions_affair(double: Setting, made: Any) -> None:
-    class Made(nn.Module):
-        def forward(self, x: torch.Tensor) -> Any:
-            return made(x)
-
-    require_passed(checked(double, Made)[0])
+    require_passed(checked(double, computing(made))[0])
 
 
 def test_an_expanded_output_is_fine_as_values(tmp_path: Path) -> None:
-    class Expanded(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x.sum().expand(rows := 6, 5000 + rows - rows)
-
-    require_passed(checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum() + 0 * x")), Expanded)[0])
+    expanded = computing(lambda x: x.sum().expand(rows := 6, 5000 + rows - rows))
+    require_passed(checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum() + 0 * x")), expanded)[0])
 
 
 class Subclass(torch.Tensor):
@@ -518,11 +486,7 @@ PECULIAR = {
 )
 @pytest.mark.parametrize(("made", "reason"), PECULIAR.values(), ids=PECULIAR)
 def test_peculiar_outputs_are_named(double: Setting, made: Any, reason: str) -> None:
-    class Peculiar(nn.Module):
-        def forward(self, x: torch.Tensor) -> Any:
-            return made(x)
-
-    assert verdict_of(double, Peculiar) == (Verdict.WRONG_OUTPUT_TYPE, reason)
+    assert verdict_of(double, computing(made)) == (Verdict.WRONG_OUTPUT_TYPE, reason)
 
 
 def test_one_turn_is_traced_and_told_with_others_on_an_idle_device(double: Setting) -> None:
@@ -549,11 +513,7 @@ def test_a_case_begins_with_late_inputs_and_has_idle_turns_too(double: Setting) 
 def test_who_is_wrong_only_where_inputs_come_late_is_told_so(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     now: list[Conditions] = [Conditions()]
 
-    class Hasty(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x * 2 + (1 if now[0].late_inputs else 0)
-
     monkeypatch.setattr(InProcessDevice, "begin", lambda self, conditions: now.__setitem__(0, conditions))
-    verdict, reason = verdict_of(double, Hasty)
+    verdict, reason = verdict_of(double, computing(lambda x: x * 2 + (1 if now[0].late_inputs else 0)))
     assert verdict is Verdict.NONDETERMINISTIC
     assert tells(reason, "right", "ready", "wrong", "late")

@@ -27,7 +27,7 @@ from harness.referee.sampling import (
     periodic_input,
 )
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
-from tests.referee.in_process import InProcessDevice, checked, in_process_host, setting_of
+from tests.referee.in_process import InProcessDevice, checked, computing, in_process_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -110,9 +110,7 @@ def test_neighbouring_rows_are_compared_together() -> None:
     assert list(_runs(rows[:3], torch.empty(16, 2**21, device="meta"))) == [(0, 2), (2, 3)]
 
 
-class Triple(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * 3
+Triple = computing(lambda x: x * 3)
 
 
 class PartlyDone(nn.Module):
@@ -125,9 +123,7 @@ class PartlyDone(nn.Module):
         return x * 1 if self.calls == 1 else x + x
 
 
-class Scaled(nn.Module):
-    def forward(self, x: torch.Tensor, factor: float) -> torch.Tensor:
-        return x * factor
+Scaled = computing(lambda x, factor: x * factor)
 
 
 @pytest.fixture
@@ -149,9 +145,7 @@ def test_a_wrong_sampled_answer_is_a_verdict(tmp_path: Path, yaml: str) -> None:
     assert [check.passed for check in wrong.checks] == [False]
 
 
-class Nothing(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.zeros(())
+Nothing = computing(lambda x: torch.zeros(()))
 
 
 @pytest.mark.usefixtures("one_launch")
@@ -189,9 +183,7 @@ def test_without_atomics_a_few_blocks_convict(tmp_path: Path, monkeypatch: pytes
 CANCELLING = DOUBLE.replace("x * 2", "(x + 1000) - 1000")
 
 
-class Cancelling(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (x + 1000) - 1000
+Cancelling = computing(lambda x: (x + 1000) - 1000)
 
 
 @pytest.mark.usefixtures("one_launch")

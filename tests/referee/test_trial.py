@@ -36,7 +36,7 @@ from harness.worker import arm as arm_module
 from tests.files import laid
 from tests.problem_text import problem_text
 from tests.referee import in_process
-from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, job_of
+from tests.referee.in_process import InProcessDevice, InProcessWorker, computing, in_process_host, job_of
 from tests.referee.test_correctness import DOUBLE, Honest
 from tests.referee.timing.test_timed_case import CONFIG, Listener
 from tests.wording import tells
@@ -459,14 +459,8 @@ def small_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling_module, "COMPLETE_BYTES", 8 * 2**20)
 
 
-class MadeForItsShape(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * (2 if len(x) == LARGE else 3)
-
-
-class WrongAtItsShape(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * (3 if len(x) == LARGE else 2)
+MadeForItsShape = computing(lambda x: x * (2 if len(x) == LARGE else 3))
+WrongAtItsShape = computing(lambda x: x * (3 if len(x) == LARGE else 2))
 
 
 def tried_at_a_large_shape_alone(

@@ -11,7 +11,7 @@ from torch import nn
 
 from harness.model.config import Config
 from harness.referee.simulated_trial import is_right_without_launches
-from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host
+from tests.referee.in_process import InProcessDevice, InProcessWorker, computing, in_process_host
 from tests.referee.inputs.test_variants import made
 
 
@@ -34,33 +34,21 @@ def is_right(folder: Path, expression: str, model: type[nn.Module]) -> tuple[boo
 
 
 def test_a_module_constructs_with_its_kernels_and_is_called_without(tmp_path: Path, launches: list[bool]) -> None:
-    class Decoy(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x + x
-
-    right, worker = is_right(tmp_path, "x * 2", Decoy)
+    right, worker = is_right(tmp_path, "x * 2", computing(lambda x: x + x))
     assert right
     assert launches == [True] + [False] * len(worker.turns)
     assert len(worker.turns) > 4
 
 
 def test_one_turn_shows_that_a_kernel_does_something(tmp_path: Path, launches: list[bool]) -> None:
-    class Own(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x + x if launches[-1] else torch.zeros_like(x)
-
-    right, worker = is_right(tmp_path, "x * 2", Own)
+    right, worker = is_right(tmp_path, "x * 2", computing(lambda x: x + x if launches[-1] else torch.zeros_like(x)))
     assert (right, len(worker.turns)) == (False, 1)
 
 
 def test_a_kernel_that_changes_nothing_of_ordinary_inputs_matters_for_others(
     tmp_path: Path, launches: list[bool]
 ) -> None:
-    class OwnInPlace(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x.clamp(min=0) if launches[-1] else x.clone()
-
-    assert not is_right(tmp_path, "x.relu()", OwnInPlace)[0]
+    assert not is_right(tmp_path, "x.relu()", computing(lambda x: x.clamp(min=0) if launches[-1] else x.clone()))[0]
 
 
 def test_code_that_fails_without_its_kernels_needs_them(tmp_path: Path, launches: list[bool]) -> None:

@@ -24,7 +24,7 @@ from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
 from tests.problem_text import problem_text
-from tests.referee.in_process import checked, setting_of
+from tests.referee.in_process import checked, computing, setting_of
 from tests.wording import tells
 
 
@@ -250,12 +250,9 @@ def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
 def test_a_copy_of_the_input_is_no_activation(tmp_path: Path, forward: str) -> None:
     """Of numbers between 0 and 1 it would be."""
 
-    class Copy(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x.clone()
-
-    assert checked(made(tmp_path / "drawn", forward, yaml="variants: []\n"), Copy)[0].failed is None
-    failed = checked(made(tmp_path / "varied", forward), Copy)[0].failed
+    copy = computing(lambda x: x.clone())
+    assert checked(made(tmp_path / "drawn", forward, yaml="variants: []\n"), copy)[0].failed is None
+    failed = checked(made(tmp_path / "varied", forward), copy)[0].failed
     assert failed is not None
     assert failed.verdict is Verdict.WRONG_VALUES
 
@@ -267,9 +264,7 @@ class NaiveSoftplus(nn.Module):
         return (1 + x.exp()).log()
 
 
-class ZeroFarOut(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return nn.functional.softplus(x if bool(x.abs().max() < 2**9) else x * 0)
+ZeroFarOut = computing(lambda x: nn.functional.softplus(x if bool(x.abs().max() < 2**9) else x * 0))
 
 
 @pytest.mark.parametrize("model", [NaiveSoftplus, ZeroFarOut])
@@ -292,11 +287,8 @@ def test_what_is_fragile_fails_where_the_config_says_so(tmp_path: Path) -> None:
 
 
 def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) -> None:
-    class Clamped(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return nn.functional.softplus(x.clamp(max=8))
-
-    failed = checked(made(tmp_path, "nn.functional.softplus(x)"), Clamped)[0].failed
+    clamped = computing(lambda x: nn.functional.softplus(x.clamp(max=8)))
+    failed = checked(made(tmp_path, "nn.functional.softplus(x)"), clamped)[0].failed
     assert failed is not None
     assert tells(failed.failure.reason, "rescaled (times 2^4)")
 
@@ -304,9 +296,7 @@ def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) ->
 SUM = problem_text("x.sum(dim=1)", "torch.rand(500, 2000)")
 
 
-class Sum(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.sum(dim=1)
+Sum = computing(lambda x: x.sum(dim=1))
 
 
 class SumByASample(nn.Module):
@@ -341,24 +331,10 @@ def test_one_row_is_changed_alone(tmp_path: Path) -> None:
 PRODUCT = problem_text("a @ b", "torch.rand(64, 1024), torch.rand(1024, 64)", given="a, b")
 
 
-class Product(nn.Module):
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return a @ b
-
-
-class ProductInTf32(nn.Module):
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return _mantissa(a, 0x1000) @ _mantissa(b, 0x1000)
-
-
-class ProductInHalf(nn.Module):
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return a.half().float() @ b.half().float()
-
-
-class ProductInBfloat16(nn.Module):
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return a.bfloat16().float() @ b.bfloat16().float()
+Product = computing(lambda a, b: a @ b)
+ProductInTf32 = computing(lambda a, b: _mantissa(a, 0x1000) @ _mantissa(b, 0x1000))
+ProductInHalf = computing(lambda a, b: a.half().float() @ b.half().float())
+ProductInBfloat16 = computing(lambda a, b: a.bfloat16().float() @ b.bfloat16().float())
 
 
 @pytest.mark.parametrize("model", [ProductInTf32, ProductInHalf, ProductInBfloat16])
@@ -536,14 +512,8 @@ def test_few_terms_keep_the_first_and_the_last(tmp_path: Path) -> None:
         assert bool(few.flatten()[[0, -1]].all())
 
 
-class AllButTheLast(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x[:-1].square().sum()
-
-
-class TheFirstTwice(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.square().sum() + x[0].square()
+AllButTheLast = computing(lambda x: x[:-1].square().sum())
+TheFirstTwice = computing(lambda x: x.square().sum() + x[0].square())
 
 
 @pytest.mark.parametrize("model", [AllButTheLast, TheFirstTwice])
