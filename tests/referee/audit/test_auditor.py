@@ -44,11 +44,24 @@ def play(auditor: Auditor, arm: ArmName, us: int, hidden_us: int = 0, tail_us: i
         auditor.rest(93 * US, after=arm)
 
 
+def played(us: int = 200, hidden_us: int = 0, tail_us: int = 3, eager_us: int = 1_000, **facts: Any) -> Auditor:
+    """After the timed turns, of which none is traced."""
+    auditor = Auditor("full", "eager", replace(FACTS, **facts))
+    play(auditor, "eager", eager_us)
+    play(auditor, "solution", us, hidden_us, tail_us)
+    return auditor
+
+
+def accusers(auditor: Auditor, took_ns: int | None = 200 * US, match: str | None = None) -> list[str]:
+    """The checks whose evidence ends the audit."""
+    with pytest.raises(SolutionFailed, match=match) as caught:
+        auditor.finish(took_ns)
+    return [evidence.check for evidence in caught.value.failure.evidence]
+
+
 def audited(own: list[KernelRun], hidden_us: int = 0, tail_us: int = 3, **facts: Any) -> Auditor:
     """Eager takes 1,000 µs a call, the solution 200."""
-    auditor = Auditor("full", "eager", replace(FACTS, **facts))
-    play(auditor, "eager", 1_000)
-    play(auditor, "solution", 200, hidden_us, tail_us)
+    auditor = played(200, hidden_us, tail_us, **facts)
     eager = [*marked(2_000, 1_000), kernel(2_000, 990, "_ZN2at6native3addEv")]
     auditor.trace("eager", 1, reply(1, 1_000, kernels=tuple(eager)), 10_000 * US)
     auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 200), *own)), 10_000 * US)
@@ -74,33 +87,25 @@ def test_the_kernels_of_a_call_are_counted_for_each_traced_arm() -> None:
 
 def test_hidden_work_is_found_by_several_checks() -> None:
     auditor = audited([kernel(2_001, 198), kernel(2_300, 900, stream=13)], hidden_us=900, tail_us=850)
-    with pytest.raises(SolutionFailed) as caught:
-        auditor.finish(200 * US)
-    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace", "wall_clock", "tail"]
+    assert accusers(auditor) == ["trace", "wall_clock", "tail"]
     assert auditor.found is not None  # kept for the record
 
 
 @pytest.mark.parametrize("name", [EVICT, STRIDED_COPY, "my_kernel"])
 def test_work_between_calls_is_hidden_under_no_name(name: str) -> None:
     """800 µs for each call, in every turn: neither the trace nor the wall clock lets it pass."""
-    auditor = Auditor("full", "eager", FACTS)
-    play(auditor, "eager", 1_000)
-    play(auditor, "solution", 200, hidden_us=800)
+    auditor = played(hidden_us=800)
     for calls in (5, 3):
         rows: list[KernelRun] = []
         for at in range(2_000, 2_000 + calls * 3_000, 3_000):
             rows += [*marked(at, 200), kernel(at + 1, 198), kernel(at + 1_500, 800, name)]
         auditor.trace("solution", calls, reply(calls, 200, kernels=tuple(rows)), 100_000 * US)
-    with pytest.raises(SolutionFailed) as caught:
-        auditor.finish(200 * US)
-    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace", "wall_clock"]
+    assert accusers(auditor) == ["trace", "wall_clock"]
 
 
 def test_output_sizes_another_layout_may_take_their_time() -> None:
     """The device stores them element by element, which the referee's clock sees and no claim explains."""
-    auditor = Auditor("full", "eager", replace(FACTS, outputs=(LARGE,), ceilings=H100))
-    play(auditor, "eager", 1_000)
-    play(auditor, "solution", 200, hidden_us=450)
+    auditor = played(hidden_us=450, outputs=(LARGE,), ceilings=H100)
     rows = [row for at in (2_000, 5_000, 8_000) for row in (*call_of(at, 200, 450), kernel(at + 1, 198))]
     auditor.trace("solution", 3, reply(3, 200, kernels=tuple(rows)), 100_000 * US)
     assert auditor.finish(200 * US).remarks == ()
@@ -114,9 +119,7 @@ def test_what_only_an_idle_device_shows_is_found(us: int, tail_us: int, check: s
     """Held, it does its work within the call; idle, half of it after: who doesn't wait for his own stream."""
     auditor = audited([kernel(2_001, 198)])
     auditor.check(reply(3, us, tail_us), 10_000 * US, is_traced=False)
-    with pytest.raises(SolutionFailed) as caught:
-        auditor.finish(200 * US)
-    assert [evidence.check for evidence in caught.value.failure.evidence] == [check]
+    assert accusers(auditor) == [check]
 
 
 def test_an_honest_call_on_an_idle_device_passes() -> None:
@@ -126,30 +129,20 @@ def test_an_honest_call_on_an_idle_device_passes() -> None:
 
 
 def test_a_solution_that_behaves_while_traced_only_is_found() -> None:
-    auditor = Auditor("full", "eager", FACTS)
-    play(auditor, "eager", 1_000)
-    play(auditor, "solution", 20)
+    auditor = played(20)
     auditor.trace("solution", 1, reply(1, 400, kernels=(*marked(2_000, 400), kernel(2_001, 398))), 10_000 * US)
-    with pytest.raises(SolutionFailed) as caught:
-        auditor.finish(20 * US)
-    assert [evidence.check for evidence in caught.value.failure.evidence] == ["phases"]
+    assert accusers(auditor, 20 * US) == ["phases"]
 
 
 def test_a_start_recorded_anew_is_found_in_the_traced_turn() -> None:
     """The solution's kernel takes 900 µs, of which it claims 200, traced or not; its wall clock was forged as well."""
-    auditor = Auditor("full", "eager", FACTS)
-    play(auditor, "eager", 1_000)
-    play(auditor, "solution", 200)
+    auditor = played()
     auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 900), kernel(2_700, 198))), 10_000 * US)
-    with pytest.raises(SolutionFailed, match=r"200 µs .* 900 µs") as caught:
-        auditor.finish(200 * US)
-    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
+    assert accusers(auditor, match=r"200 µs .* 900 µs") == ["trace"]
 
 
 def test_where_the_baseline_is_interrupted_as_often_it_is_a_remark() -> None:
-    auditor = Auditor("full", "eager", FACTS)
-    play(auditor, "eager", 1_000)
-    play(auditor, "solution", 200)
+    auditor = played()
     eager = (*marked(2_000, 3_000), kernel(2_000, 990, "_ZN2at6native3addEv"))
     auditor.trace("eager", 1, reply(1, 1_000, kernels=eager), 10_000 * US)
     auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 900), kernel(2_001, 198))), 10_000 * US)
@@ -179,16 +172,10 @@ H100 = ceilings(
 def test_speeds_are_impossible_unless_the_baseline_reaches_them_too(eager_us: int, is_accused: bool) -> None:
     """3 GB in 200 µs; eager takes 1,000 or 300."""
     work = Work(3_000_000_000, None)
-    facts = replace(
-        FACTS, work=work, ceilings=H100, outputs=(OutputSize(10**9 // 4, 4),), inputs_that_matter=lambda: 2e9
-    )
-    auditor = Auditor("full", "eager", facts)
-    play(auditor, "eager", eager_us)
-    play(auditor, "solution", 200)
+    outputs = (OutputSize(10**9 // 4, 4),)
+    auditor = played(eager_us=eager_us, work=work, ceilings=H100, outputs=outputs, inputs_that_matter=lambda: 2e9)
     if is_accused:
-        with pytest.raises(SolutionFailed) as caught:
-            auditor.finish(200 * US)
-        assert [evidence.check for evidence in caught.value.failure.evidence] == ["roofline"]
+        assert accusers(auditor) == ["roofline"]
     else:
         (remark,) = auditor.finish(200 * US).remarks
         assert tells(remark, "full: 200.0 µs", "3000.0 MB", "15.00 TB/s", "baseline", "300.0 µs")
@@ -241,9 +228,7 @@ def test_a_trace_that_is_left_out_where_an_untouched_worker_has_one_is_cheating(
     """As on the simulator, which always has one; no baseline is there to show it."""
     auditor = Auditor("full", facts=facts)
     auditor.check(reply(3, 100 if facts.on_gpu else 0), 900 * US, is_traced=True)
-    with pytest.raises(SolutionFailed, match=r"no trace .*1 of the 1") as caught:
-        auditor.finish()
-    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
+    assert accusers(auditor, None, r"no trace .*1 of the 1") == ["trace"]
 
 
 @pytest.mark.parametrize("kernels", [(), (KernelRun("own_kernel", 0, 0, 0, "kernel"),)])
@@ -277,9 +262,7 @@ def test_a_gpu_kept_busy_between_turns_is_found() -> None:
     auditor = audited([kernel(2_001, 198)])
     for _ in range(9):
         auditor.rest(2_400 * US)
-    with pytest.raises(SolutionFailed) as caught:
-        auditor.finish(200 * US)
-    assert [evidence.check for evidence in caught.value.failure.evidence] == ["idle_gpu"]
+    assert accusers(auditor) == ["idle_gpu"]
 
 
 def test_the_simulators_rows_count_launches_alone() -> None:
