@@ -178,12 +178,12 @@ def _by_fresh_workers(workers: Workers, setting: Setting, config: Config, listen
         hold = LaunchHold(series.metric)
         instruments = Instruments(hold, listener, probe, telemetry, settling)  # type: ignore[arg-type]
         case = CaseTurns(setting, buffers, worker, config, instruments)
-        timed = TimedCase(case, references, instruments, series)
-        timed.warm_up(config, lambda what: None)
-        checked = timed.check(lambda what: None)
+        timed = TimedCase(case, references, instruments, series, lambda what: None)
+        timed.warm_up()
+        checked = timed.check()
         if checked.failed:
             raise SystemExit(f"{problem.name}: the reference fails by its own oracle: {checked.failed}")
-        return timed.measure({}, config, lambda what: None, workers.host.timer_overhead()).timing
+        return timed.measure({}, workers.host.timer_overhead()).timing
 
 
 def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:

@@ -114,8 +114,8 @@ def _repeat(job: Job, case: str, is_timed: bool, workers: Workers) -> None:
         started = {arm: stack.enter_context(workers.start()) for arm in arms}
         capacity = Capacity(timing.calls_per_turn, references_of(timing)) if is_timed else Capacity()
         buffers = stack.enter_context(open_buffers(setting, workers.host, capacity))
-        references = References(buffers, started)
-        references.make_ready(setting, arms, job.config, lambda what: None)
+        references = References(setting, buffers, started, job.config, lambda what: None)
+        references.make_ready(arms)
         if references.remarks:
             raise MemoryError(references.remarks[0])
         turns = CaseTurns(setting, buffers, started[first], job.config)

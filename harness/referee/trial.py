@@ -175,16 +175,16 @@ class Trial:
                 settling = Settling(probe.quickest_ns, self._still_fill_ns)
                 instruments = Instruments(LaunchHold(series.metric), auditor, probe, telemetry, settling)
                 case = CaseTurns(setting, buffers, self._worker, config, instruments)
-                timed = TimedCase(case, references, instruments, series)
-                timed.warm_up(config, self._notify)
+                timed = TimedCase(case, references, instruments, series, self._notify)
+                timed.warm_up()
             with self._found.stage("correctness"):
-                self._keep(timed.check(self._notify))
+                self._keep(timed.check())
             with self._found.stage("timing"):
                 self._notify("timing")
                 late = [arm for arm in references_of(config.timing) if arm not in references]
                 wanted = {arm: made_of(arm, config.timing, self._job.problem, self._job.seed) for arm in late}
                 references |= {arm: stack.enter_context(self._workers.lend(wanted[arm])) for arm in late}
-                outcome = timed.measure(references, config, self._notify, floors)
+                outcome = timed.measure(references, floors)
                 self._found.checks += outcome.checks
                 self._found.remarks += (*outcome.remarks, *telemetry.remarks)
                 self._remark_on(outcome.described)

@@ -72,27 +72,26 @@ class WorkerArms:
         self,
         case: CaseTurns,
         references: Mapping[ReferenceArm, WorkerProcess],
-        first: ReferenceArm,
-        checked_turns: int,
         instruments: Instruments,
         phase: str,
     ) -> None:
-        """`first` is the first baseline. `phase` keeps the inputs of one measurement from being those of another."""
+        """`phase` keeps the inputs of one measurement from being those of another."""
         self._case = case
         self._references = references
-        self._first = first
+        self._first = case.config.timing.baselines[0]
         self._instruments = instruments
         self._is_warm = False
         arms: tuple[ArmName, ...] = (*references, "solution")
         self._count = dict.fromkeys(arms, 0)
         self._next_seed = {arm: seeds_of(case.setting, phase, arm) for arm in arms}
         self._secret = secrets.SystemRandom()
+        checked_turns = case.config.timing.checked_turns
         self._judged = set(self._secret.sample(_CERTAIN, min(checked_turns, len(_CERTAIN))))
         self._judged_share = len(self._judged) / len(_CERTAIN)
         if self._judged and not case.has_rows:
             self._judged_share = max(self._judged_share, _WITHOUT_ROWS)
         self._late = set(self._secret.sample(_CERTAIN, _LATE_TURNS))
-        self._traced: dict[ArmName, int] = {arm: self._secret.choice(_CERTAIN) for arm in ("solution", first)}
+        self._traced: dict[ArmName, int] = {arm: self._secret.choice(_CERTAIN) for arm in ("solution", self._first)}
         self._peak_bytes: dict[ArmName, int] = {}
         self._process_bytes: dict[ArmName, int] = {}
         self.checks: list[Check] = []

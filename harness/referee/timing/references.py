@@ -87,9 +87,19 @@ class References:
     The first is never left out: the headline speed-up is over it, and the control is like it.
     """
 
-    def __init__(self, buffers: Buffers, workers: Mapping[ReferenceArm, WorkerProcess]) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        buffers: Buffers,
+        workers: Mapping[ReferenceArm, WorkerProcess],
+        config: Config,
+        notify: Notify,
+    ) -> None:
+        self._setting = setting
         self._buffers = buffers
         self._workers = dict(workers)
+        self._config = config
+        self._notify = notify
         self.ready: tuple[ReferenceArm, ...] = ()
         self.remarks: list[str] = []
         self._compile_s: dict[ReferenceArm, float] = {}
@@ -98,21 +108,15 @@ class References:
         """Add workers that were started later."""
         self._workers |= workers
 
-    def make_ready(
-        self,
-        setting: Setting,
-        arms: Sequence[ReferenceArm],
-        config: Config,
-        notify: Notify,
-    ) -> None:
+    def make_ready(self, arms: Sequence[ReferenceArm]) -> None:
         """Load and construct these.
 
         Raises: InvalidProblem where the first of all can't be.
         """
         for arm in arms:
-            notify(f"preparing {arm}")
+            self._notify(f"preparing {arm}")
             try:
-                self._make_ready(arm, setting, config)
+                self._make_ready(arm)
             except SolutionFailed as error:
                 if not self.ready:
                     raise InvalidProblem(f"the reference fails in its worker ({arm}): {error}") from error
@@ -140,16 +144,17 @@ class References:
             self.remarks.append(f"{what} is left out: {why}")
         self.ready = tuple(arm for arm in self.ready if arm not in arms)
 
-    def look_back(self, limits: LimitsConfig) -> tuple[CompiledBaseline, ...]:
+    def look_back(self) -> tuple[CompiledBaseline, ...]:
         """Return what compiling took, and remark where torch's flags were changed, once the turns are over: until then
         the compiler may be at work again. The control isn't asked: it is the first baseline once more."""
-        compiled = tuple(found for baseline in self.baselines if (found := self._look_back(baseline, limits)))
+        compiled = tuple(found for baseline in self.baselines if (found := self._look_back(baseline)))
         self._buffers.freezer.freeze()
         return compiled
 
-    def _make_ready(self, arm: ReferenceArm, setting: Setting, config: Config) -> None:
+    def _make_ready(self, arm: ReferenceArm) -> None:
         """Load, construct, and take a turn that isn't timed: torch.compile() compiles at the first call, for as long as
         a build may take. A second turn shows how long that was. Or have what an earlier evaluation made so."""
+        setting, config = self._setting, self._config
         baseline = config.timing.baselines[0] if arm == "control" else arm
         worker, made = self._workers[arm], self._workers[arm].made
         worker.made = None
@@ -181,11 +186,11 @@ class References:
     def _untimed_turn(self, worker: WorkerProcess, limits: LimitsConfig) -> Taken:
         return take_turn(worker, self._buffers, TakeTurn(self._buffers.calls((0,))), limits)
 
-    def _look_back(self, baseline: Baseline, limits: LimitsConfig) -> CompiledBaseline | None:
+    def _look_back(self, baseline: Baseline) -> CompiledBaseline | None:
         worker = self._workers[baseline]
         self._buffers.freezer.thaw_only(worker)
         try:
-            described = describe_arm(worker, limits)
+            described = describe_arm(worker, self._config.limits)
         except SolutionFailed as error:  # it has been measured; what is lost is this account
             self.remarks.append(f"baseline {baseline} didn't tell of torch's flags and compiler: {error}")
             described = Described((), None)

@@ -13,7 +13,7 @@ import torch
 from harness.model.arms import ArmName, Metric, ReferenceArm
 from harness.model.build import CompiledBaseline
 from harness.model.check import Check
-from harness.model.config import Config, LimitsConfig
+from harness.model.config import TimingConfig
 from harness.model.timing import SHORT_NS, Row, TimerOverhead, Timing
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
@@ -61,27 +61,29 @@ class TimedCase:
         references: Mapping[ReferenceArm, WorkerProcess],
         instruments: Instruments,
         series: Series,
+        notify: Notify,
     ) -> None:
         """`references` has the first baseline's worker at least. `series`: what the measurement is a part of."""
         self._case = case
-        self._references = References(case.buffers, references)
+        self._references = References(case.setting, case.buffers, references, case.config, notify)
+        self._timing = case.config.timing
         self._instruments = instruments
+        self._notify = notify
         self._most_calls = case.buffers.slots
         self._series = series
         self._fastest_ns = 0
 
-    def warm_up(self, config: Config, notify: Notify) -> None:
+    def warm_up(self) -> None:
         """Learn how long the first baseline's calls are, before the solution has run over these buffers: until then it
         has the GPU for itself.
 
         Raises: InvalidProblem where the reference fails as the first baseline.
         """
-        first = config.timing.baselines[0]
-        self._references.make_ready(self._case.setting, (first,), config, notify)
-        arms = self._arms(config, "warm-up")
-        self._fastest_ns, _ = warm_up(arms, first, config.timing, self._most_calls)
+        first = self._timing.baselines[0]
+        self._references.make_ready((first,))
+        self._fastest_ns, _ = warm_up(self._arms("warm-up"), first, self._timing, self._most_calls)
 
-    def check(self, notify: Notify) -> CaseOutcome:
+    def check(self) -> CaseOutcome:
         """The solution's first two calls say how many a turn can have; they are judged as well. (Two: the first may
         compile.)
 
@@ -92,7 +94,7 @@ class TimedCase:
         times_ns: list[int] = []
         with at(case.setting.case, None):
             case.construct()
-            notify(f"checking {case.setting.case}")
+            self._notify(f"checking {case.setting.case}")
             for number in range(2):
                 taken, check, failed = take_first(case, number)
                 checks.append(check)
@@ -102,7 +104,7 @@ class TimedCase:
             fastest_ns = (self._fastest_ns, min(times_ns))
             self._most_calls = self._usual_calls(fastest_ns)
             judged_calls = turn_length(fastest_ns, self._most_calls)
-            outcome = check_turns(case, judged_calls, notify, self._instruments.auditor.check)
+            outcome = check_turns(case, judged_calls, self._notify, self._instruments.auditor.check)
         return dataclasses.replace(outcome, checks=(*checks, *outcome.checks))
 
     def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
@@ -111,14 +113,10 @@ class TimedCase:
         have, must not make turns of one call, whose wall clock shows little."""
         slots = self._case.buffers.slots
         is_brief = self._fastest_ns < _BRIEF_NS or min(fastest_ns) < SHORT_NS
-        return slots if is_brief else min(slots, self._case.config.timing.calls_per_turn)
+        return slots if is_brief else min(slots, self._timing.calls_per_turn)
 
     def measure(
-        self,
-        references: Mapping[ReferenceArm, WorkerProcess],
-        config: Config,
-        notify: Notify,
-        floors: TimerOverhead | None = None,
+        self, references: Mapping[ReferenceArm, WorkerProcess], floors: TimerOverhead | None = None
     ) -> TimedOutcome:
         """Measure the solution against the first baseline and `references`, and judge some of its timed calls.
 
@@ -128,28 +126,28 @@ class TimedCase:
         Raises: SolutionFailed, InvalidProblem where the reference fails as the first baseline.
         """
         self._references.admit(references)
-        self._references.make_ready(self._case.setting, references_of(config.timing)[1:], config, notify)
-        by_count = config.timing.precision is None  # else few of them may do
+        self._references.make_ready(references_of(self._timing)[1:])
+        by_count = self._timing.precision is None  # else few of them may do
         checks: list[Check] = []
         for attempt in itertools.count():  # one, unless an arm has to be left out
-            timed = self._of_those_ready(config)
-            arms = self._arms(timed, f"timed {attempt}")
+            config = self._of_those_ready()
+            arms = self._arms(f"timed {attempt}")
             try:
                 timing = measure(
                     arms,
-                    timed.timing,
+                    config,
                     self._case.rng,
                     self._most_calls,
                     self._series,
-                    lambda done, most: notify(f"timing {done}/{most}" if by_count else f"timing, {done} blocks"),
+                    lambda done, most: self._notify(f"timing {done}/{most}" if by_count else f"timing, {done} blocks"),
                     floors=floors,
                 )
-                graph = [name for name in config.timing.metrics if name == "graph"]
-                further = [name for name in config.timing.metrics if name not in (arms.metric, "graph")]
-                rows = self._rows(arms, further, timed, notify)
-                described = self._describe(config.limits)  # by workers that graphs haven't harmed yet
-                compiled = self._references.look_back(config.limits)
-                rows += self._rows(arms, graph, timed, notify)
+                graph = [name for name in config.metrics if name == "graph"]
+                further = [name for name in config.metrics if name not in (arms.metric, "graph")]
+                rows = self._rows(arms, further, config)
+                described = self._describe()  # by workers that graphs haven't harmed yet
+                compiled = self._references.look_back()
+                rows += self._rows(arms, graph, config)
                 break
             except BaselineFailed as error:
                 self._references.leave_out((error.arm,), str(error))
@@ -164,23 +162,21 @@ class TimedCase:
         remarks = (*self._case.remarks, *self._references.remarks, *metric_remarks(timing))
         return TimedOutcome(timing, tuple(checks), remarks, compiled, described)
 
-    def _of_those_ready(self, config: Config) -> Config:
+    def _of_those_ready(self) -> TimingConfig:
         """The config of those that are there."""
-        timing = dataclasses.replace(
-            config.timing, baselines=self._references.baselines, control="control" in self._references.ready
-        )
-        return dataclasses.replace(config, timing=timing)
+        references = self._references
+        return dataclasses.replace(self._timing, baselines=references.baselines, control="control" in references.ready)
 
-    def _rows(self, arms: WorkerArms, metrics: Sequence[Metric], config: Config, notify: Notify) -> tuple[Row, ...]:
+    def _rows(self, arms: WorkerArms, metrics: Sequence[Metric], config: TimingConfig) -> tuple[Row, ...]:
         """Measure further metrics. One in which a baseline that can be done without fails, or which can't be captured
         as a CUDA graph, has no row: all rows are of all arms, and the headline has been measured already. After a graph
         a worker may be of no use any more."""
         buffers, references = self._case.buffers, self._references
         rows: list[Row] = []
         for metric in metrics:
-            notify(f"timing {metric}")
+            self._notify(f"timing {metric}")
             try:
-                rows.append(measure_row(arms, metric, config.timing, self._case.rng, self._most_calls))
+                rows.append(measure_row(arms, metric, config, self._case.rng, self._most_calls))
             except (SolutionFailed, BaselineFailed, InvalidProblem) as error:  # its worker may not even answer any more
                 if metric == "graph":
                     references.remarks.append(f"no CUDA graph of it can be measured: {error}")
@@ -194,16 +190,15 @@ class TimedCase:
                     raise
         return tuple(rows)
 
-    def _describe(self, limits: LimitsConfig) -> Described:
+    def _describe(self) -> Described:
         """Ask what the solution did to torch. Raises: SolutionFailed."""
         self._case.buffers.freezer.thaw_only(self._case.worker)
-        described = describe_arm(self._case.worker, limits)
+        described = describe_arm(self._case.worker, self._case.config.limits)
         self._case.buffers.freezer.freeze()
         return described
 
-    def _arms(self, config: Config, phase: str) -> WorkerArms:
-        first, checked = config.timing.baselines[0], config.timing.checked_turns
-        return WorkerArms(self._case, self._references.workers, first, checked, self._instruments, phase)
+    def _arms(self, phase: str) -> WorkerArms:
+        return WorkerArms(self._case, self._references.workers, self._instruments, phase)
 
 
 def metric_remarks(timing: Timing) -> list[str]:

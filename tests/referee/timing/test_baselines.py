@@ -129,8 +129,8 @@ def made_ready(monkeypatch: pytest.MonkeyPatch, broken: str, workers: Any) -> tu
     buffers: Any = SimpleNamespace(forget=forgotten.append, freezer=Freezer())
     setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full")
     config = Config(timing=TimingConfig(baselines=("eager", "compile", "channels-last")))
-    references = References(buffers, workers)
-    references.make_ready(setting, config.timing.baselines, config, lambda what: None)
+    references = References(setting, buffers, workers, config, lambda what: None)
+    references.make_ready(config.timing.baselines)
     return references, forgotten
 
 
@@ -178,16 +178,16 @@ class Clock:
         monkeypatch.setattr(references_module, "describe_arm", describe)
         self.workers: Any = {name: SilentWorker() for name in walls}
         names.update({worker: name for name, worker in self.workers.items()})
-        buffers: Any = SimpleNamespace(attach=lambda worker, timeout_s: None, calls=lambda slots: (), freezer=Freezer())
+        self.buffers: Any = SimpleNamespace(attach=lambda *_: None, calls=lambda slots: (), freezer=Freezer())
         problem = SimpleNamespace(source_for=lambda case: "x = 1", sha256="1", batch_statistics=False)
         self.setting: Any = SimpleNamespace(problem=problem, case="full", spec=None, master_seed=1, varied_for=None)
         self.config = Config(timing=TimingConfig(baselines=tuple(walls)))  # type: ignore[arg-type]
-        self.references = References(buffers, self.workers)
-        self.compiled = self.make_ready(self.references)
+        self.compiled = self.make_ready()
 
-    def make_ready(self, references: References) -> Any:
-        references.make_ready(self.setting, self.config.timing.baselines, self.config, lambda what: None)
-        return references.look_back(self.config.limits)
+    def make_ready(self) -> Any:
+        self.references = References(self.setting, self.buffers, self.workers, self.config, lambda what: None)
+        self.references.make_ready(self.config.timing.baselines)
+        return self.references.look_back()
 
 
 class SilentWorker(Worker):
@@ -225,12 +225,12 @@ def test_what_an_earlier_evaluation_made_is_taken_and_tried_as_it_is(monkeypatch
     assert [one.of[:2] for one in made.values()] == [("eager", "eager"), ("compile", "compile")]
     clock.steps.clear()
     clock.turns.clear()
-    assert clock.make_ready(References(clock.references._buffers, clock.workers)) == clock.compiled
+    assert clock.make_ready() == clock.compiled
     assert clock.steps == ["judge_form", "judge_form"]
     assert clock.turns == ["eager", "compile"]
     assert {name: worker.made for name, worker in clock.workers.items()} == made
     clock.setting.varied_for = "zeros"
-    clock.make_ready(References(clock.references._buffers, clock.workers))
+    clock.make_ready()
     assert clock.steps.count("construct_arm") == 2
     assert {worker.made.varied_for for worker in clock.workers.values()} == {"zeros"}
 
@@ -242,7 +242,7 @@ def test_no_worker_stays_where_each_measurement_has_fresh_ones_or_a_graph_may_ha
     clock = Clock(monkeypatch, {"eager": [SECOND] * 2}, {"eager": UNCHANGED})
     clock.workers["eager"].made = None
     clock.config = replace(clock.config, timing=replace(clock.config.timing, **timing))
-    clock.make_ready(References(clock.references._buffers, clock.workers))
+    clock.make_ready()
     assert clock.workers["eager"].made is None
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ from harness.referee.setting import Setting
 from harness.referee.timing import timed_case
 from harness.referee.timing.arms import Instruments, WorkerArms
 from harness.referee.timing.launch_hold import LaunchHold
-from harness.referee.timing.references import BaselineFailed, References
+from harness.referee.timing.references import BaselineFailed
 from harness.referee.timing.series import Series
 from harness.referee.timing.settling import Settling
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome, metric_remarks
@@ -87,15 +86,22 @@ class Timed:
     eager: InProcessWorker
     late: Any
     """The workers that are started once the solution was judged."""
+    judged: Sequence[TakeTurn] = ()
+    """The solution's turns in which it was."""
 
-    def outcome(self, config: Config = CONFIG) -> TimedOutcome:
-        checked = self.case.check(lambda what: None)
+    def outcome(self) -> TimedOutcome:
+        checked = self.case.check()
         if checked.failed:
             raise checked.failed
-        return self.measure(config)
+        return self.measure()
 
-    def measure(self, config: Config = CONFIG) -> TimedOutcome:
-        return self.case.measure(self.late, config, lambda what: None)
+    def measure(self) -> TimedOutcome:
+        self.judged = tuple(self.solution.turns)
+        return self.case.measure(self.late)
+
+    @property
+    def timed(self) -> list[TakeTurn]:
+        return self.solution.turns[len(self.judged) :]
 
 
 @contextmanager
@@ -115,8 +121,8 @@ def opened_case(
     with open_buffers(setting, in_process_host(), Capacity(config.timing.calls_per_turn)) as buffers:
         instruments = Instruments(LaunchHold(), heard, heard, Telemetry(), settling)
         case = CaseTurns(setting, buffers, worker, config, instruments)
-        timed_case = TimedCase(case, references, instruments, Series(config.timing))
-        timed_case.warm_up(config, lambda what: None)
+        timed_case = TimedCase(case, references, instruments, Series(config.timing), lambda what: None)
+        timed_case.warm_up()
         yield Timed(timed_case, listener, solution, eager, late)
 
 
@@ -127,10 +133,8 @@ def double(tmp_path: Path) -> Setting:
 
 def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> None:
     with opened_case(double, Honest) as opened:
-        opened.case.check(lambda what: None)
-        judged = list(opened.solution.turns)
-        timing = opened.measure().timing
-        timed = opened.solution.turns[len(judged) :]
+        timing = opened.outcome().timing
+    judged, timed = opened.judged, opened.timed
     assert {len(turn.calls) for turn in judged} <= {len(turn.calls) for turn in timed} == {1, 2, 4}
     assert {turn.keeps_outputs for turn in (*judged, *timed)} == {True}
     assert {len(call.outputs) for turn in (*judged, *timed) for call in turn.calls} == {1}
@@ -144,8 +148,7 @@ def test_where_memory_is_short_workers_give_back_what_they_keep_between_turns(
 ) -> None:
     monkeypatch.setattr(Capacity, "slots", lambda *_: Slots(1, is_short=True))
     with opened_case(double, Honest) as opened:
-        opened.case.check(lambda what: None)
-        timing = opened.measure().timing
+        timing = opened.outcome().timing
     assert {len(turn.calls) for turn in opened.solution.turns} == {1}
     assert opened.solution.times_given_back > len(opened.solution.turns)
     assert opened.eager.times_given_back > len(opened.eager.turns)
@@ -154,7 +157,7 @@ def test_where_memory_is_short_workers_give_back_what_they_keep_between_turns(
 
 def test_workers_keep_it_where_there_is_enough(double: Setting) -> None:
     with opened_case(double, Honest) as opened:
-        opened.case.check(lambda what: None)
+        opened.case.check()
         assert (opened.solution.times_given_back, opened.eager.times_given_back) == (0, 0)
 
 
@@ -166,7 +169,7 @@ def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(
     monkeypatch.setattr(buffers_module, "can_keep_outputs", lambda setting: False)
     monkeypatch.setattr(InProcessDevice, "allocated_bytes", lambda self: given_out[next(told)])
     with opened_case(double, Honest) as opened:
-        assert opened.case.check(lambda what: None).remarks == ()
+        assert opened.case.check().remarks == ()
         given_out[1] = 10**9
         (remark,) = opened.measure().remarks
     assert "too little" in remark
@@ -186,10 +189,8 @@ def test_two_slow_calls_at_first_make_no_short_turns(double: Setting) -> None:
     """Who sleeps in them would have turns of one call, over which the wall clock has no slope."""
     slow_ns = 255_000_000
     with opened_case(double, SlowAtFirst, (slow_ns, slow_ns, *[1_000] * 1_000)) as opened:
-        opened.case.check(lambda what: None)
-        judged = [len(turn.calls) for turn in opened.solution.turns]
-        timing = opened.measure().timing
-    assert set(judged) == {1}
+        timing = opened.outcome().timing
+    assert {len(turn.calls) for turn in opened.judged} == {1}
     assert {len(turn.call_ns) for turn in timing.turns} == {1, 2, 4}
 
 
@@ -217,10 +218,8 @@ def test_any_later_turn_may_come_late_or_be_traced_and_neither_is_a_sample(
 ) -> None:
     monkeypatch.setattr(secrets, "SystemRandom", Always)
     with opened_case(double, Honest) as opened:
-        opened.case.check(lambda what: None)
-        judged = len(opened.solution.turns)
-        timing = opened.measure().timing
-        turns = opened.solution.turns[judged:]
+        timing = opened.outcome().timing
+    turns = opened.timed
     assert sum(is_late(turn) for turn in turns) == 2 + 4  # of the last four of 16
     assert sum(len(turn.calls) for turn in turns if turn.traced) >= 3 * (1 + 4)
     assert sum(len(turn.calls) for turn in opened.eager.turns if turn.traced) >= 3
@@ -232,13 +231,10 @@ def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(
 ) -> None:
     monkeypatch.setattr(secrets, "SystemRandom", Never)
     with opened_case(double, Honest) as opened:
-        opened.case.check(lambda what: None)
-        judged = len(opened.solution.turns)
-        opened.measure()
-        turns = opened.solution.turns[judged:]
-    late = [turn for turn in turns if is_late(turn)]
+        opened.outcome()
+    late = [turn for turn in opened.timed if is_late(turn)]
     assert len(late) == 2
-    others = next(turn for turn in turns if not turn.conditions.late_inputs)
+    others = next(turn for turn in opened.timed if not turn.conditions.late_inputs)
     assert {replace(turn.conditions, late_inputs=False) for turn in late} == {others.conditions}
 
 
@@ -317,7 +313,7 @@ def test_workers_are_asked_what_they_changed_before_a_graph_can_harm_them(
     monkeypatch.setitem(globals(), "InProcessWorker", Spent)
     config = replace(CONFIG, timing=replace(CONFIG.timing, metrics=("graph",)))
     with opened_case(double, Honest, config=config) as opened:
-        outcome = opened.outcome(config)
+        outcome = opened.outcome()
     (remark,) = outcome.remarks
     assert "no CUDA graph" in remark
     assert outcome.timing.rows == ()
@@ -348,7 +344,7 @@ def test_a_baseline_that_fails_in_a_further_metric_costs_that_row_alone(dies: bo
     second.dies = dies
     with opened_case(double, Honest, config=config) as opened:
         opened.late = {"cudnn-benchmark": second, "control": InProcessWorker(times=(2_000,))}
-        outcome = opened.outcome(config)
+        outcome = opened.outcome()
         headlines = [turn for turn in opened.eager.turns if turn.conditions.metric == "gpu_cold"]
     assert outcome.timing.baselines == ("eager", "cudnn-benchmark")
     assert [row.metric for row in outcome.timing.rows] == ([] if dies else ["end_to_end"])
@@ -368,9 +364,9 @@ class Lazy(nn.Module):
 
 def lazy_once_timed(setting: Setting, config: Config, monkeypatch: pytest.MonkeyPatch) -> TimedOutcome:
     with opened_case(setting, Lazy, config=config) as opened:
-        assert opened.case.check(lambda what: None).failed is None
+        assert opened.case.check().failed is None
         monkeypatch.setattr(Lazy, "is_lazy", True)
-        return opened.measure(config)
+        return opened.measure()
 
 
 UNJUDGED = replace(CONFIG, timing=replace(CONFIG.timing, checked_turns=0))
@@ -496,27 +492,9 @@ def test_failure_in_a_timed_turn_is_blamed_on_its_arm(arm: ArmName, blamed: type
     with open_buffers(double, in_process_host(), Capacity()) as buffers:
         case = CaseTurns(double, buffers, worker, CONFIG, instruments)
         case.construct()
-        arms = WorkerArms(case, references, "eager", 2, instruments, "timed")
+        arms = WorkerArms(case, references, instruments, "timed")
         with pytest.raises(blamed, match="no memory left"):
             arms.turn(arm, 1)
-
-
-def test_a_baseline_that_is_left_out_gives_its_memory_back_and_is_remarked_on() -> None:
-    forgotten: list[Any] = []
-    workers: Any = {"eager": InProcessWorker(), "compile": InProcessWorker(), "channels-last": InProcessWorker()}
-    buffers: Any = SimpleNamespace(forget=forgotten.append, freezer=Freezer())
-    references = References(buffers, workers)
-    references.ready = ("eager", "compile", "channels-last")
-    references.leave_out(("channels-last",), "CUDA out of memory")
-    assert references.ready == ("eager", "compile")
-    assert set(references.workers) == {"eager", "compile"}
-    assert forgotten == [workers["channels-last"]]
-    assert [worker.is_closed for worker in workers.values()] == [False, False, True]
-    (remark,) = references.remarks
-    assert tells(remark, "channels-last", "left out", "CUDA out of memory")
-    assert len(references.ready) > 1
-    references.leave_out(("compile",), "too")
-    assert len(references.ready) == 1
 
 
 @pytest.mark.parametrize("is_scarce", [True, False])
@@ -536,16 +514,16 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
     monkeypatch.setattr(timed_case, "is_memory_scarce", lambda: is_scarce)
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark")))
     second: Any = InProcessWorker()
-    late: dict[ReferenceArm, Any] = {"cudnn-benchmark": second, "control": InProcessWorker()}
-    with opened_case(double, Honest) as opened:
-        opened.case.check(lambda what: None)
+    with opened_case(double, Honest, config=config) as opened:
+        opened.late = {"cudnn-benchmark": second, "control": InProcessWorker()}
+        opened.case.check()
         if not is_scarce:
             with pytest.raises(SolutionFailed, match="no memory left"):
-                opened.case.measure(late, config, lambda what: None)
+                opened.measure()
             assert tried == [("eager", "cudnn-benchmark")]
             assert not second.is_closed
             return
-        outcome = opened.case.measure(late, config, lambda what: None)
+        outcome = opened.measure()
     assert tried == [("eager", "cudnn-benchmark"), ("eager",)]
     assert second.is_closed
     further, control = outcome.remarks
