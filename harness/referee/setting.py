@@ -271,7 +271,7 @@ def prepare_setting(
     spec = reference.output_spec(model, inputs)
     call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     is_claimed = problem.independent_batch and not problem.backward  # parameters' gradients are sums over all rows
-    oracle = Oracle(reference, model, is_claimed, device, lessons.rows)
+    oracle = Oracle(reference, model, is_claimed, lessons.rows)
     if lessons.oracle is not None:
         oracle.kind, oracle.why_float32 = lessons.oracle
     return Setting(

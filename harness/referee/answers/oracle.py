@@ -60,18 +60,17 @@ class Oracle:
         reference: Reference,
         model: torch.nn.Module,
         independent_batch: bool,
-        device: str,
         found: FoundRows | None = None,
     ) -> None:
         """`found`: by an earlier oracle of the same model; what this one finds is added."""
         self._reference = reference
         self._is_claimed = independent_batch
         self._found = found or FoundRows()
-        self._budget = piece_bytes(device)
+        self._budget = piece_bytes(reference.device)
         self._native = model
-        self._device = device
+        self._device = reference.device
         with blamed_on(reference, "Model can't be copied"), torch.no_grad():
-            is_large = device != "cpu" and 2 * _state_bytes(model) > self._budget
+            is_large = reference.on_gpu and 2 * _state_bytes(model) > self._budget
             self._double = None if is_large else copy.deepcopy(model).double()
             # As it is before any call; parameters are the model's own.
             self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None

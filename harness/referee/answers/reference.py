@@ -96,7 +96,7 @@ class Reference:
     def __init__(self, problem: Problem, case: str, device: str) -> None:
         self.case = case
         self.path = str(problem.folder / "problem.py")
-        self._device = device
+        self.device = device
         self._batch_statistics = problem.batch_statistics
         self._is_step = problem.backward
         self._assembly = _Assembly()
@@ -122,7 +122,7 @@ class Reference:
 
     @property
     def on_gpu(self) -> bool:
-        return self._device == "cuda"
+        return self.device == "cuda"
 
     def constant(self, name: str) -> Any:
         """Look up a name that problem.py defines."""
@@ -155,11 +155,11 @@ class Reference:
     def _constructed(self, seed: int, varies: bool = False) -> torch.nn.Module:
         initialisers = varied_initialisers(seed) if varies else contextlib.nullcontext()
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
-            _seed_everything(seed, self._device)
-            with torch.no_grad(), large_draws_on(self._device), Placed(self._device), initialisers:
+            _seed_everything(seed, self.device)
+            with torch.no_grad(), large_draws_on(self.device), Placed(self.device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
             model.register_forward_pre_hook(self._assembly)
-            return model.to(self._device)
+            return model.to(self.device)
 
     def _constructed_on_meta(self) -> torch.nn.Module:
         complaint = "Model(*init_inputs) works on no meta device"
@@ -221,13 +221,13 @@ class Reference:
         forms = self._backward.cotangents  # first: to find them, others are drawn
         with _GENERATORS:
             inputs = self._draw(seed)
-            return inputs + [torch.randn(shape, dtype=dtype, device=self._device) for shape, dtype in forms]
+            return inputs + [torch.randn(shape, dtype=dtype, device=self.device) for shape, dtype in forms]
 
     def _draw(self, seed: int) -> list[Any]:
-        with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
-            _seed_everything(seed, self._device)
+        with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self.device), Placed(self.device):
+            _seed_everything(seed, self.device)
             inputs = self._apart(self._module.get_inputs())
-        return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
+        return [value.to(self.device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
     def _apart(self, inputs: Iterable[Any]) -> list[Any]:
         parts: list[Any] = []

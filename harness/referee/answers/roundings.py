@@ -69,4 +69,4 @@ def answer_with_rounded(
         for parameter in filter(is_floating, model.parameters()):
             parameter.copy_(rounding(parameter))
     rounded = [rounding(value) if is_floating(value) else value for value in inputs]
-    return Oracle(reference, model, False, "cuda" if reference.on_gpu else "cpu").answer(rounded)
+    return Oracle(reference, model, False).answer(rounded)

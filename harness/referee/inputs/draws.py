@@ -102,7 +102,7 @@ def _climb(setting: Setting, ladder: Ladder, seeds: Iterator[int]) -> Iterator[D
 
 def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
     """The draw, where the variant is fair; tried on some rows where rows are independent."""
-    few = _TRIED["cuda" if setting.on_gpu else "cpu"]
+    few = _TRIED[setting.reference.device]
     try:
         # On a GPU memory is scarcer than time.
         kept = [] if setting.on_gpu else setting.reference.make_inputs(seed)

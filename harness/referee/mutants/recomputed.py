@@ -120,6 +120,6 @@ LEFT_OUT = Mutant(
 
 def _answers(specimen: Specimen, model: torch.nn.Module, inputs: Sequence[Any]) -> Answers:
     setting = specimen.setting
-    oracle = Oracle(setting.reference, model, False, "cuda" if setting.reference.on_gpu else "cpu")
+    oracle = Oracle(setting.reference, model, False)
     answers = oracle.answer(inputs)
     return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]

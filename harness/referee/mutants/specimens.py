@@ -140,7 +140,7 @@ def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> tuple[Rows | No
     rows = setting.oracle.rows(inputs, setting.spec)
     if not rows:
         return None, None
-    budget = _EXAMINED_BYTES["cuda" if setting.on_gpu else "cpu"]
+    budget = _EXAMINED_BYTES[setting.reference.device]
     examined = max(2, budget * rows.count // (8 * count_elements(inputs, setting.spec)))  # two can be mixed up
     return (rows, examined) if examined < rows.count else (None, None)
 

@@ -31,8 +31,7 @@ def telling(setting: Setting) -> Setting:
         return setting
     if any(True for _ in setting.model.parameters()):
         with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
-            device = "cuda" if setting.on_gpu else "cpu"
-            facts = (setting.problem, setting.case, setting.master_seed, device, setting.repeat)
+            facts = (setting.problem, setting.case, setting.master_seed, setting.reference.device, setting.repeat)
             varied = prepare_setting(*facts, Lessons(passes.name), setting.tries)
             if untold(varied) is None:
                 return varied

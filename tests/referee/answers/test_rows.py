@@ -180,10 +180,11 @@ def test_a_model_made_double_for_a_call_answers_like_one_that_is_kept(
 ) -> None:
     made = setting(tmp_path, forward, ONE, init=init, yaml="")
     model, inputs = made.reference.construct(5), made.reference.make_inputs(3)
-    (want,) = Oracle(made.reference, model, False, "cpu").answer(inputs)
+    (want,) = Oracle(made.reference, model, False).answer(inputs)
     monkeypatch.setattr(oracle_module, "piece_bytes", lambda device: 0)
-    large = Oracle(made.reference, model, False, "cuda")
-    large._device = "cpu"  # there is no other here
+    made.reference.device = "cuda"
+    large = Oracle(made.reference, model, False)
+    made.reference.device = large._device = "cpu"  # there is no other here
     large.native(inputs)
     (got,) = large.answer(inputs)
     assert (large.kind, got.dtype) == ("float64", torch.float64)
