@@ -31,27 +31,23 @@ _DRASTIC_SHARE = 0.25
 
 def require_same_work_when_idle(seen: Observed) -> tuple[str, ...]:
     """Traced calls work no longer than is claimed for calls that begin on an idle device. Raises: SolutionFailed."""
-    if seen.solution.idle_claims_ns:
-        _require_same_work(seen, statistics.median(seen.solution.idle_claims_ns))
-    return ()
+    return _require_same_work(seen, seen.solution.idle_claims_ns)
 
 
 def require_same_work(seen: Observed) -> tuple[str, ...]:
     """Traced calls work no longer than is claimed for timed calls. Raises: SolutionFailed."""
-    if seen.solution.claimed_ns:
-        _require_same_work(seen, statistics.median(seen.solution.claimed_call_ns))
-    return ()
+    return _require_same_work(seen, seen.solution.claimed_call_ns)
 
 
-def _require_same_work(seen: Observed, claimed_ns: float) -> None:
+def _require_same_work(seen: Observed, claims_ns: Sequence[int]) -> tuple[str, ...]:
     """A call can't be shorter than its kernels take. It may be longer: the device may wait for the host."""
     busy_ns = _busy_ns(seen)
-    if not busy_ns:
-        return
-    worked_ns = statistics.median_low(busy_ns)
+    if not busy_ns or not claims_ns:
+        return ()
+    worked_ns, claimed_ns = statistics.median_low(busy_ns), statistics.median(claims_ns)
     tolerance_ns = max(_LEAST_NS, _SHARE * claimed_ns)
     if worked_ns <= claimed_ns + tolerance_ns:
-        return
+        return ()
     raise SolutionFailed.cheating(
         "phases",
         f"a traced call kept the device busy for {worked_ns / 1e3:.0f} µs, but timed calls are claimed to take "

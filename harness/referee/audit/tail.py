@@ -30,27 +30,23 @@ def require_tails(seen: Observed) -> tuple[str, ...]:
 
 def require_quiet_end_when_idle(seen: Observed) -> tuple[str, ...]:
     """Require that calls which begin on an idle device end quietly, too. Raises: SolutionFailed."""
-    if seen.solution.idle_claims_ns:
-        _require_quiet_end(seen, seen.solution.idle_tails_ns, statistics.median(seen.solution.idle_claims_ns))
-    return ()
+    return _require_quiet_end(seen, seen.solution.idle_tails_ns, seen.solution.idle_claims_ns)
 
 
 def require_quiet_end(seen: Observed) -> tuple[str, ...]:
     """Require that most timed calls end quietly. Raises: SolutionFailed."""
-    if seen.solution.claimed_ns:
-        _require_quiet_end(seen, seen.solution.tails_ns, statistics.median(seen.solution.claimed_call_ns))
-    return ()
+    return _require_quiet_end(seen, seen.solution.tails_ns, seen.solution.claimed_call_ns)
 
 
-def _require_quiet_end(seen: Observed, tails_ns: Sequence[int], call_ns: float) -> None:
-    """Require a short median tail; `call_ns` is the median of the claimed times. Raises: SolutionFailed."""
-    if not tails_ns:
-        return
+def _require_quiet_end(seen: Observed, tails_ns: Sequence[int], claims_ns: Sequence[int]) -> tuple[str, ...]:
+    """Require a short median tail of calls for which these times are claimed. Raises: SolutionFailed."""
+    if not tails_ns or not claims_ns:
+        return ()
     tail_ns = statistics.median(tails_ns)
     usual_ns = statistics.median(seen.baseline.tails_ns) if seen.baseline.tails_ns else 0
-    tolerance_ns = max(_LEAST_NS, _SHARE * call_ns)
+    tolerance_ns = max(_LEAST_NS, _SHARE * statistics.median(claims_ns))
     if tail_ns <= usual_ns + tolerance_ns:
-        return
+        return ()
     raise SolutionFailed.cheating(
         "tail",
         f"the device was still busy for {tail_ns / 1e3:.0f} µs (median) after a call's outputs had been copied; after "

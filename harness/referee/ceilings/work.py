@@ -28,10 +28,12 @@ def work_of(setting: Setting) -> Work | None:
     file that holds counts. The result is None where there is nothing to move, or no memory to count in.
     """
     try:
-        inputs = _inputs(setting)
+        inputs, model, stated = _inputs(setting), setting.model, setting.reference.stated
         written = setting.spec.nbytes
-        nbytes = setting.reference.stated("least_bytes") or _read_bytes(setting, inputs) + written
-        operations = _operations(setting, inputs)
+        read = (*model.parameters(), *model.buffers(), *tensors_in(inputs))
+        nbytes = stated("least_bytes") or nbytes_of(read) + written
+        least = stated("least_operations")
+        operations = _count(setting, inputs) if least is None else Operations(least)
         if not nbytes:
             return None
         return Work(nbytes, operations.total or None, min(written, nbytes), operations.convolutions)
@@ -64,16 +66,6 @@ def _precision(dtype: str, may_be_tf32: Flag) -> str:
 def _count(setting: Setting, inputs: Sequence[Any]) -> Operations:
     count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
     return count(setting.model, inputs)
-
-
-def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
-    model = setting.model
-    return nbytes_of([*model.parameters(), *model.buffers(), *tensors_in(inputs)])
-
-
-def _operations(setting: Setting, inputs: Sequence[Any]) -> Operations:
-    stated = setting.reference.stated("least_operations")
-    return _count(setting, inputs) if stated is None else Operations(stated)
 
 
 def _inputs(setting: Setting) -> list[Any]:
