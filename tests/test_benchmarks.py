@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import sys
@@ -10,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -25,40 +23,32 @@ from harness.referee.setting import prepare_setting
 from harness.store.journal import Journal
 from tests.examples import failed, measured, passed, sim_environment, timing
 from tests.files import laid
+from tests.machine import ROOT
+from tests.scripts import script
 from tests.workspace.test_problem import SOURCE
 
-ROOT = Path(__file__).parents[1]
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", ROOT / "benchmarks" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def run_times() -> Any:
-    return script("run_times")
+against_kernelbench = script("against_kernelbench")
+equal_arms = script("equal_arms")
+field = script("field")
+field_simulator = script("field_simulator")
+fuzz_files = script("fuzz_files")
+kept = script("kept")
+memory = script("memory")
+other_shapes = script("other_shapes")
+run_times = script("run_times")
+sanitized = script("sanitized")
+served = script("served")
+stopping = script("stopping")
 
 
 @pytest.mark.heavy
 def test_strange_files_neither_hang_the_harness_nor_end_it_with_a_traceback() -> None:
-    fuzz_files = script("fuzz_files")
     found = fuzz_files.fuzz(seed=random.randrange(2**32), inputs=1_000_000, seconds=20)
     assert [failure for tally in found.values() for failure in tally.failures] == []
     assert all(tally.refused < tally.inputs for tally in found.values())
 
 
-@pytest.fixture(scope="module")
-def equal_arms() -> Any:
-    return script("equal_arms")
-
-
-def run(of: Any, low: float, high: float, number: int = 1, **changes: Any) -> Any:
+def run(low: float, high: float, number: int = 1, **changes: Any) -> Any:
     facts: dict[str, Any] = {
         "size": "1ms",
         "config": "publish",
@@ -75,40 +65,40 @@ def run(of: Any, low: float, high: float, number: int = 1, **changes: Any) -> An
         "noise": None,
         "failure": None,
     }
-    return of.Row(**{**facts, **changes})
+    return run_times.Row(**{**facts, **changes})
 
 
-def without_ratio(of: Any, **changes: Any) -> Any:
-    return replace(run(of, 1, 1), speedup=None, low=None, high=None, **changes)
+def without_ratio(**changes: Any) -> Any:
+    return replace(run(1, 1), speedup=None, low=None, high=None, **changes)
 
 
-def test_runs_agree_where_their_intervals_overlap(run_times: Any) -> None:
-    one, near, far = run(run_times, 2.990, 3.010), run(run_times, 3.008, 3.020, 2), run(run_times, 3.011, 3.030, 3)
+def test_runs_agree_where_their_intervals_overlap() -> None:
+    one, near, far = run(2.990, 3.010), run(3.008, 3.020, 2), run(3.011, 3.030, 3)
     assert run_times.agreement([one, near]) == "1 of 1"
     assert run_times.agreement([one, far]) == "0 of 1"
     assert run_times.agreement([one, near, far]) == "2 of 3"
     assert run_times.agreement([one, replace(near, metric="end_to_end")]) == "0 of 1"
-    assert run_times.agreement([one, without_ratio(run_times)]) == "—"
+    assert run_times.agreement([one, without_ratio()]) == "—"
 
 
-def test_a_run_is_a_line(run_times: Any) -> None:
-    assert run_times.line_of(run(run_times, 2.99, 3.01)) == (
+def test_a_run_is_a_line() -> None:
+    assert run_times.line_of(run(2.99, 3.01)) == (
         "  1ms publish  run 1    62.0 s, timing   30.2 s     1080.50 µs /    360.25 µs  "
         "3.0000× [2.9900, 3.0100] ±0.33%  60 blocks"
     )
-    waits = run(run_times, 2.99, 3.01, metric="end_to_end", noise="drift")
+    waits = run(2.99, 3.01, metric="end_to_end", noise="drift")
     assert run_times.line_of(waits).endswith("60 blocks  end_to_end  noisy: drift")
-    short = without_ratio(run_times)
+    short = without_ratio()
     assert run_times.line_of(short).endswith("360.25 µs  no ratio  60 blocks")
-    broken = without_ratio(run_times, baseline_us=None, failure="wrong_values: 1 of 4")
+    broken = without_ratio(baseline_us=None, failure="wrong_values: 1 of 4")
     assert run_times.line_of(broken).endswith("timing   30.2 s  wrong_values: 1 of 4")
 
 
-def test_runs_are_summed_up_by_size_and_config(run_times: Any) -> None:
+def test_runs_are_summed_up_by_size_and_config() -> None:
     rows = [
-        run(run_times, 2.99, 3.01),
-        run(run_times, 3.00, 3.02, 2),
-        without_ratio(run_times, config="quick"),
+        run(2.99, 3.01),
+        run(3.00, 3.02, 2),
+        without_ratio(config="quick"),
     ]
     lines = list(run_times.summary(rows))[2:]
     assert [" ".join(line.split()) for line in lines] == [
@@ -117,7 +107,7 @@ def test_runs_are_summed_up_by_size_and_config(run_times: Any) -> None:
     ]
 
 
-def test_compiling_is_no_part_of_a_runs_time(run_times: Any) -> None:
+def test_compiling_is_no_part_of_a_runs_time() -> None:
     timing = measured()
     row = run_times.row_of(passed(timing=timing, stages_s={"build": 33.0, "timing": 4.5}), "1ms", "quick", 2, 60.0)
     assert (row.seconds, row.timing_s, row.blocks, row.metric, row.failure) == (27.0, 4.5, 12, "gpu_cold", None)
@@ -127,7 +117,7 @@ def test_compiling_is_no_part_of_a_runs_time(run_times: Any) -> None:
     assert (lost.speedup, lost.failure) == (None, "wrong_values: 1 of 4 values are outside the tolerance")
 
 
-def test_its_problems_and_configs_are_what_the_harness_reads(run_times: Any, tmp_path: Path) -> None:
+def test_its_problems_and_configs_are_what_the_harness_reads(tmp_path: Path) -> None:
     workspace = run_times.make_workspace(tmp_path, list(run_times.SIZES))
     assert workspace.problem_names() == ["10ms", "10us", "1ms"]
     for name in run_times.SIZES:
@@ -140,43 +130,40 @@ def test_its_problems_and_configs_are_what_the_harness_reads(run_times: Any, tmp
 
 
 def test_other_shapes_are_the_problems_own_with_other_parameters(tmp_path: Path) -> None:
-    shapes = script("other_shapes")
-    workspace = shapes.make_workspace(tmp_path, ["generic", "implicit_gemm"])
+    workspace = other_shapes.make_workspace(tmp_path, ["generic", "implicit_gemm"])
     (name,) = workspace.problem_names()
     problem = workspace.problem(name)
-    assert list(problem.cases) == ["full", *shapes.SHAPES]
+    assert list(problem.cases) == ["full", *other_shapes.SHAPES]
     assert problem.precision == "tf32"
     assert [solution.name for solution in workspace.solutions(name)] == ["generic", "implicit_gemm"]
-    for shape in shapes.SHAPES:
+    for shape in other_shapes.SHAPES:
         drawn = prepare_setting(problem, shape, 1, "cpu")
         channels = drawn.reference.init_inputs[0]
         assert f"in_channels = {channels}" in problem.source_for(shape)
 
 
 def test_a_shapes_line_has_both_times_and_the_ratio(tmp_path: Path) -> None:
-    shapes = script("other_shapes")
-    line = shapes.line_of("square", passed(timing=measured()))
+    line = other_shapes.line_of("square", passed(timing=measured()))
     assert line.startswith("square           tiled            ")
     assert "3000." in line
     assert "× [" in line
-    assert shapes.line_of("square", failed()).endswith("1 of 4 values are outside the tolerance")
+    assert other_shapes.line_of("square", failed()).endswith("1 of 4 values are outside the tolerance")
 
 
 def test_a_shapes_row_can_be_written_as_json() -> None:
-    shapes = script("other_shapes")
-    row = json.loads(json.dumps(shapes.row_of("square", passed(timing=measured()))))
+    row = json.loads(json.dumps(other_shapes.row_of("square", passed(timing=measured()))))
     assert row["speedup"][0] == pytest.approx(row["baseline_us"] / row["solution_us"], rel=0.01)
     assert row["environment"]["gpu"]
-    assert json.loads(json.dumps(shapes.row_of("square", failed())))["speedup"] is None
+    assert json.loads(json.dumps(other_shapes.row_of("square", failed())))["speedup"] is None
 
 
-def equal(of: Any, problem: str, solution: float | None, control: float, around_us: float = 2.0) -> Any:
+def equal(problem: str, solution: float | None, control: float, around_us: float = 2.0) -> Any:
     """Intervals of ±0.2 % around these ratios."""
 
     def around(ratio: float) -> tuple[float, float, float]:
         return ratio, ratio * 0.998, ratio * 1.002
 
-    return of.Row(
+    return equal_arms.Row(
         problem=problem,
         seconds=9.0,
         blocks=24,
@@ -189,13 +176,13 @@ def equal(of: Any, problem: str, solution: float | None, control: float, around_
     )
 
 
-def test_equal_arms_are_counted_by_runs_above_the_floor(equal_arms: Any) -> None:
+def test_equal_arms_are_counted_by_runs_above_the_floor() -> None:
     rows = [
-        equal(equal_arms, "x2_5us", None, 1.01),
-        equal(equal_arms, "x2_20us", 1.001, 1.0),
-        equal(equal_arms, "x2_20us", 1.003, 1.001, around_us=3.0),
-        equal(equal_arms, "x2_1ms", 0.999, 1.003),
-        equal(equal_arms, "x2_1ms", 0.997, 0.997),
+        equal("x2_5us", None, 1.01),
+        equal("x2_20us", 1.001, 1.0),
+        equal("x2_20us", 1.003, 1.001, around_us=3.0),
+        equal("x2_1ms", 0.999, 1.003),
+        equal("x2_1ms", 0.997, 0.997),
     ]
     lines = [" ".join(line.split()) for line in equal_arms.summary(rows)]
     assert lines[2:5] == [
@@ -214,8 +201,8 @@ def test_equal_arms_are_counted_by_runs_above_the_floor(equal_arms: Any) -> None
     ]
 
 
-def test_equal_arms_that_are_as_they_should_be_are_called_so(equal_arms: Any) -> None:
-    lines = [*equal_arms.summary([equal(equal_arms, "x2_1ms", 1.001, 1.0)])]
+def test_equal_arms_that_are_as_they_should_be_are_called_so() -> None:
+    lines = [*equal_arms.summary([equal("x2_1ms", 1.001, 1.0)])]
     assert lines[-3:] == [
         "intervals hold 1 in 95% of the runs: solution met and control met",
         "over 20 µs, estimates within 0.5% of 1: met, 2 of 2, x2_1ms at most 0.10%",
@@ -223,12 +210,12 @@ def test_equal_arms_that_are_as_they_should_be_are_called_so(equal_arms: Any) ->
     ]
 
 
-def test_events_that_add_more_than_an_empty_kernel_takes_are_no_instrument(equal_arms: Any) -> None:
-    lines = [*equal_arms.summary([equal(equal_arms, "x2_1ms", 1.001, 1.0, around_us=10.0)])]
+def test_events_that_add_more_than_an_empty_kernel_takes_are_no_instrument() -> None:
+    lines = [*equal_arms.summary([equal("x2_1ms", 1.001, 1.0, around_us=10.0)])]
     assert lines[-1].endswith("events less 10.00 µs, the usual: NOT MET, an empty kernel takes 3.10 µs")
 
 
-def test_what_lies_between_events_beside_the_kernel_is_told(equal_arms: Any) -> None:
+def test_what_lies_between_events_beside_the_kernel_is_told() -> None:
     listener = equal_arms.Listener(equal_arms.AroundCalls())
     assert listener.around_ns() is None
     listener.calls += [(18_600, 21_000), (18_500, 21_000), (18_700, 21_000)]
@@ -238,7 +225,7 @@ def test_what_lies_between_events_beside_the_kernel_is_told(equal_arms: Any) -> 
 
 
 def test_three_processes_that_hardly_jitter_end_within_the_precision() -> None:
-    within, covered, blocks = script("stopping").three_processes(jitter=0.0003, apart=0.0, runs=5)
+    within, covered, blocks = stopping.three_processes(jitter=0.0003, apart=0.0, runs=5)
     assert (within, covered, blocks) == (1, 1, 18)
 
 
@@ -289,23 +276,18 @@ def test_a_solution_that_fails_unannounced_ends_the_benchmark(simulator: Any) ->
         simulator.compile_times()
 
 
-@pytest.fixture(scope="module")
-def sanitized() -> Any:
-    return script("sanitized")
-
-
 def sanitizing(case: str, *findings: SanitizerFinding, complaint: str | None = None) -> Sanitizing:
     runs = (ToolRun("memcheck", 8.0, findings, len(findings), 0, "log", complaint),)
     return Sanitizing("maxpool2d", case, "plain", "a GPU", runs)
 
 
-def test_all_our_solutions_are_sanitized_on_cases_that_exist(sanitized: Any) -> None:
+def test_all_our_solutions_are_sanitized_on_cases_that_exist() -> None:
     assert sorted(sanitized.CASES) == sorted(path.name for path in (ROOT / "problems").iterdir())
     for problem, cases in sanitized.CASES.items():
         assert set(cases) <= set(yaml.safe_load((ROOT / "problems" / problem / "problem.yaml").read_text())["cases"])
 
 
-def test_a_finding_in_a_kernel_of_ones_own_is_none_of_torchs(sanitized: Any) -> None:
+def test_a_finding_in_a_kernel_of_ones_own_is_none_of_torchs() -> None:
     foreign, own = (SanitizerFinding("memcheck", "Invalid __global__ read", "k", is_own) for is_own in (False, True))
     assert sanitized.line_of(sanitized.row_of(sanitizing("wide", foreign), "c0de")) == "maxpool2d/plain, wide: clean"
     found = sanitized.row_of(sanitizing("wide", own, own), "c0de")
@@ -325,7 +307,6 @@ def test_a_finding_in_a_kernel_of_ones_own_is_none_of_torchs(sanitized: Any) -> 
     ],
 )
 def test_what_was_not_looked_through_is_not_clean(
-    sanitized: Any,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -343,11 +324,6 @@ def test_what_was_not_looked_through_is_not_clean(
     assert [row["case"] for row in json.loads(out.read_text())] == list(sanitized.CASES["maxpool2d"])
 
 
-@pytest.fixture(scope="module")
-def memory() -> Any:
-    return script("memory")
-
-
 @pytest.mark.parametrize(
     ("cap_gib", "eager_gib", "verdict", "is_missing"),
     [
@@ -361,15 +337,13 @@ def memory() -> Any:
     ],
 )
 def test_what_must_be_judged_follows_from_the_eager_call(
-    memory: Any, cap_gib: int, eager_gib: float | None, verdict: str, is_missing: bool
+    cap_gib: int, eager_gib: float | None, verdict: str, is_missing: bool
 ) -> None:
     row = memory.Row("l1_034", cap_gib, False, eager_gib, 20.0, verdict, None, (), 3.5)
     assert row.is_missing is is_missing
 
 
-def test_what_stands_in_the_file_is_not_measured_again(
-    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stands_in_the_file_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     laid(tmp_path, {f"problems/{name}/problem.py": SOURCE for name in ("one", "two")})
     asked: list[tuple[str, int]] = []
 
@@ -389,11 +363,6 @@ def test_what_stands_in_the_file_is_not_measured_again(
     assert [row.problem for row in memory.read(out)] == ["one", "two"]
 
 
-@pytest.fixture(scope="module")
-def kept() -> Any:
-    return script("kept")
-
-
 @pytest.mark.parametrize(
     ("unit", "before", "now", "is_lost"),
     [
@@ -407,14 +376,12 @@ def kept() -> Any:
     ],
 )
 def test_a_loss_is_worse_by_a_tenth_beyond_the_noise(
-    kept: Any, unit: str, before: list[float], now: list[float], is_lost: bool
+    unit: str, before: list[float], now: list[float], is_lost: bool
 ) -> None:
     assert kept.is_lost(kept.Measured(unit, now), kept.Measured(unit, before)) is is_lost
 
 
-def run_kept(
-    kept: Any, monkeypatch: pytest.MonkeyPatch, file: Path, seconds: float, *options: str, host_s: float = 2.0
-) -> None:
+def run_kept(monkeypatch: pytest.MonkeyPatch, file: Path, seconds: float, *options: str, host_s: float = 2.0) -> None:
     monkeypatch.setattr(kept, "host_s", lambda: [host_s] * 3)
     monkeypatch.setattr(kept, "help_s", lambda: [seconds] * 3)
     monkeypatch.setattr(kept, "kind_of_machine", lambda: "simulator, 2 cores")
@@ -422,45 +389,38 @@ def run_kept(
     kept.main()
 
 
-def test_a_loss_ends_with_1_until_it_is_accepted(kept: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_loss_ends_with_1_until_it_is_accepted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "kept.json"
     file.write_text(json.dumps({"a GPU": {"taken_at": "2026-11-24", "measures": {}}}))
-    run_kept(kept, monkeypatch, file, 1.0, "--accept")
-    run_kept(kept, monkeypatch, file, 1.05)
+    run_kept(monkeypatch, file, 1.0, "--accept")
+    run_kept(monkeypatch, file, 1.05)
     with pytest.raises(SystemExit) as ended:
-        run_kept(kept, monkeypatch, file, 1.2)
+        run_kept(monkeypatch, file, 1.2)
     assert ended.value.code
-    run_kept(kept, monkeypatch, file, 1.2, "--accept")
-    run_kept(kept, monkeypatch, file, 1.2)
+    run_kept(monkeypatch, file, 1.2, "--accept")
+    run_kept(monkeypatch, file, 1.2)
     found = json.loads(file.read_text())
     assert list(found) == ["a GPU", "simulator, 2 cores"]
     assert found["simulator, 2 cores"]["measures"]["harness --help"] == {"unit": "s", "samples": [1.2, 1.2, 1.2]}
 
 
-def test_no_loss_is_one_of_the_host_alone(kept: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_loss_is_one_of_the_host_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "kept.json"
-    run_kept(kept, monkeypatch, file, 1.0, "--accept")
-    run_kept(kept, monkeypatch, file, 2.0, "--accept", host_s=4.0)
+    run_kept(monkeypatch, file, 1.0, "--accept")
+    run_kept(monkeypatch, file, 2.0, "--accept", host_s=4.0)
     measures = json.loads(file.read_text())["simulator, 2 cores"]["measures"]
     assert {name: set(one["samples"]) for name, one in measures.items()} == {kept.HOST: {2.0}, "harness --help": {1.0}}
-    run_kept(kept, monkeypatch, file, 1.0, host_s=1.0)  # an import from a warm disk says little of other times
+    run_kept(monkeypatch, file, 1.0, host_s=1.0)  # an import from a warm disk says little of other times
     with pytest.raises(SystemExit):
-        run_kept(kept, monkeypatch, file, 1.2, host_s=1.0)
+        run_kept(monkeypatch, file, 1.2, host_s=1.0)
 
 
-def test_what_is_promised_of_a_gpu_is_not_asked_of_the_simulator(kept: Any) -> None:
+def test_what_is_promised_of_a_gpu_is_not_asked_of_the_simulator() -> None:
     on_gpu, simulated = kept.measures(is_gpu=True), kept.measures(is_gpu=False)
     assert "speed-up maxpool2d/one_copy" in on_gpu
     assert "speed-up maxpool2d/one_copy" not in simulated
     assert "threads, no barrier" in simulated
     assert "maxpool2d, command to verdict, warm" in {*on_gpu} & {*simulated}
-
-
-@pytest.fixture
-def field(monkeypatch: pytest.MonkeyPatch) -> Any:
-    loaded = script("field")
-    monkeypatch.setitem(sys.modules, "field", loaded)  # as against_kernelbench imports it
-    return loaded
 
 
 @pytest.fixture
@@ -476,7 +436,7 @@ def leaderboard(tmp_path: Path) -> Path:
 KERNELS = (("gpt-o1", 2.0, "aa"), ("claude-3.5-sonnet", 0.5, "bb"))
 
 
-def test_a_leaderboard_becomes_a_workspace_with_its_claims(field: Any, leaderboard: Path, tmp_path: Path) -> None:
+def test_a_leaderboard_becomes_a_workspace_with_its_claims(leaderboard: Path, tmp_path: Path) -> None:
     claims = field.make_workspace(leaderboard, tmp_path / "work")
     assert claims == {"l1_007/gpt_o1": 2.0, "l1_007/claude_3_5_sonnet": 0.5}
     assert (tmp_path / "work/problems/l1_007/problem.py").read_text() == "# problems/l1_p7.py\n"
@@ -490,7 +450,7 @@ def judged(problem: str, solution: str, evaluation: Evaluation, **changes: Any) 
 
 
 def test_sittings_are_merged_and_written_without_source(
-    field: Any, leaderboard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    leaderboard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = tmp_path / "work/results", tmp_path / "second"
     Journal(first, "a").append(judged("l1_007", "gpt_o1", passed(timing=measured())))
@@ -519,9 +479,7 @@ def test_sittings_are_merged_and_written_without_source(
     assert page.read_text() == written
 
 
-def test_without_data_no_page_is_written(
-    field: Any, leaderboard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_data_no_page_is_written(leaderboard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, page = tmp_path / "field.json", tmp_path / "field.md"
     options = ["--workspace", str(tmp_path / "work"), "--minutes", "0", "--file", str(file), "--page", str(page)]
     monkeypatch.setattr(sys, "argv", ["", str(leaderboard), *options])
@@ -531,10 +489,9 @@ def test_without_data_no_page_is_written(
 
 
 def test_verdicts_of_the_simulator_are_held_to_a_gpu_s(
-    field: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a GPU's own verdict, KernelBench's counts: it accepted all of them."""
-    simulator = script("field_simulator")
     place = sim_environment()
     stages = {"build": 4.0, "load": 0.5, "correctness": 1.5}
     ways = [passed(), passed(), failed(), failed(verdict=Verdict.UNSUPPORTED)]
@@ -544,12 +501,12 @@ def test_verdicts_of_the_simulator_are_held_to_a_gpu_s(
     Journal(tmp_path / "results", "b").append(
         judged("l1_005", "one", failed(), environment=place, stages_s=stages, id="5")
     )
-    monkeypatch.setattr(simulator, "readings", lambda: {"l1_005/one": {"truth": "wrong", "why": "a race"}})
+    monkeypatch.setattr(field_simulator, "readings", lambda: {"l1_005/one": {"truth": "wrong", "why": "a race"}})
     gpu, file, page = (tmp_path / name for name in ("gpu.json", "found.json", "page.md"))
     gpu.write_text(json.dumps({"l1_002/one": {"verdict": "wrong_values"}}))
     options = [str(tmp_path / "results"), "--gpu", str(gpu), "--file", str(file), "--page", str(page)]
     monkeypatch.setattr(sys, "argv", ["", *options])
-    simulator.main()
+    field_simulator.main()
     assert "| 1 | 5 | 1 (20%) | 1 | 1 | 1 | 4.0 | 2.0 |" in page.read_text()
     assert json.loads(file.read_text())["l1_002/one"]["on_gpu"] == "wrong_values"
     assert capsys.readouterr().out.splitlines()[-4:] == [
@@ -560,7 +517,7 @@ def test_verdicts_of_the_simulator_are_held_to_a_gpu_s(
     ]
 
 
-def test_the_committed_readings_are_whole(field: Any) -> None:
+def test_the_committed_readings_are_whole() -> None:
     assert {reading["truth"] for reading in field.readings().values()} <= {"right", "wrong"}
 
 
@@ -604,21 +561,20 @@ def eval_kernel_against_ref(reference, solution, num_correct_trials, num_perf_tr
     ],
 )
 def test_kernelbench_is_asked_in_a_process_of_its_own(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
-    against = script("against_kernelbench")
     utils = "from dotenv import load_dotenv\nfrom tqdm import tqdm\nfrom openai import OpenAI\n"
     utils += "from litellm import completion\nload_dotenv()\n"
     package = {"__init__.py": "from . import utils\n", "utils.py": utils, "eval.py": EVALUATOR}
     laid(tmp_path / "checkout/src/kernelbench", package)
     sources = {"problems/p/problem.py": "class Model: ...\n", "solutions/p/s/solution.py": text}
     work = laid(tmp_path / "work", sources)
-    subject = against.Subject(work, "cheats", "p", "s", "right", "corpus")
+    subject = against_kernelbench.Subject(work, "cheats", "p", "s", "right", "corpus")
     with ThreadPoolExecutor(1) as pool:
-        assert against.all_by_kernelbench([subject], tmp_path, tmp_path / "checkout", pool) == [expected]
+        assert against_kernelbench.all_by_kernelbench([subject], tmp_path, tmp_path / "checkout", pool) == [expected]
     assert (tmp_path / "cheats/p/s/build").read_text() == text
 
 
 def test_the_corpus_says_what_is_right_and_what_is_wrong() -> None:
-    known = {one.name: one for one in script("against_kernelbench").corpus()}
+    known = {one.name: one for one in against_kernelbench.corpus()}
     assert known["cheats/double/returns_empty"].truth == "wrong"
     assert known["cheats/double/synchronizes"].truth == "right"
     assert known["cheats/double/poisoned_torch_import"].truth == "unknown"
@@ -628,7 +584,6 @@ def test_the_corpus_says_what_is_right_and_what_is_wrong() -> None:
 
 
 def test_false_passes_and_false_alarms_are_counted_by_solution() -> None:
-    against = script("against_kernelbench")
 
     def row(name: str, truth: str, passed: bool, seconds: float, speedup: float | None = None) -> dict[str, Any]:
         return {"name": name, "truth": truth, "passed": passed, "seconds": seconds, "speedup": speedup}
@@ -641,12 +596,10 @@ def test_false_passes_and_false_alarms_are_counted_by_solution() -> None:
         row("c", "right", False, 5.0),
         row("d", "unknown", True, 7.0),
     ]
-    assert against.figures(rows) == ["1 of 1", "1 of 2", "1 of 2", "15.0", "10.00 %"]
+    assert against_kernelbench.figures(rows) == ["1 of 1", "1 of 2", "1 of 2", "15.0", "10.00 %"]
 
 
-def test_what_came_through_the_door_is_held_against_the_field_and_compare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    served = script("served")
+def test_what_came_through_the_door_is_held_against_the_field_and_compare() -> None:
     right, wrong, hostile = (
         served.Candidate("relu", name, "", due, hostile=is_hostile)
         for name, due, is_hostile in (("a", "passed", False), ("b", "wrong_values", False), ("c", "crashed", True))

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.run.test_cascade import SOLUTION
-from tests.test_benchmarks import script
+from tests.scripts import script
 
+broken_kernels, cascade = script("broken_kernels"), script("cascade")
 GPU = {
     "a": {"verdict": "passed", "judged_at": "2026-11-24T06:00:00+00:00"},
     "b": {"verdict": "wrong_values", "judged_at": "2026-11-24T06:00:04+00:00"},
@@ -17,18 +18,7 @@ GPU = {
 }
 
 
-@pytest.fixture(scope="module")
-def broken_kernels() -> Any:
-    return script("broken_kernels")
-
-
-@pytest.fixture(scope="module")
-def cascade(broken_kernels: Any) -> Any:
-    script("field")
-    return script("cascade")
-
-
-def test_a_twin_differs_in_one_place_and_is_always_the_same(broken_kernels: Any) -> None:
+def test_a_twin_differs_in_one_place_and_is_always_the_same() -> None:
     twins = [broken_kernels.broken(SOLUTION, f"kernel {number}") for number in range(60)]
     assert all(twin.source != SOLUTION for twin in twins)
     assert len({twin.kind for twin in twins}) >= 8
@@ -48,7 +38,7 @@ def test_a_twin_differs_in_one_place_and_is_always_the_same(broken_kernels: Any)
         ("bound one short", "if (i < n) y = x", "if (i < n - 1) y = x"),
     ],
 )
-def test_a_mistake_is_made_in_a_kernel(broken_kernels: Any, kind: str, before: str, after: str) -> None:
+def test_a_mistake_is_made_in_a_kernel(kind: str, before: str, after: str) -> None:
     source = "__global__ void f() {{\n    {0};\n}}\n"
     changed = broken_kernels.KINDS[kind](source.format(before), broken_kernels.random.Random(1))
     assert changed == source.format(after)
@@ -59,7 +49,7 @@ def row(mistake: str | None, stage: str) -> dict[str, Any]:
     return {"mistake": mistake, "stage": stage, "verdict": None, "remark": None, "seconds": 1.0}
 
 
-def test_what_is_saved_is_the_share_of_what_compiles_and_never_reaches_a_gpu(cascade: Any) -> None:
+def test_what_is_saved_is_the_share_of_what_compiles_and_never_reaches_a_gpu() -> None:
     found = {
         "right": row(None, "device"),
         "accused": row(None, "simulator"),
@@ -80,7 +70,7 @@ def test_what_is_saved_is_the_share_of_what_compiles_and_never_reaches_a_gpu(cas
     assert summary["GPU seconds of a kernel, median"] == {"passed": 4.0, "wrong_values": 2.0}
 
 
-def test_a_sample_is_spread_over_all_and_always_the_same(cascade: Any) -> None:
+def test_a_sample_is_spread_over_all_and_always_the_same() -> None:
     names = [f"{number:03d}" for number in range(100)]
     assert sorted(cascade.sample(names, 4)) == ["000", "025", "050", "075"]
     assert cascade.sample(names, 4) == cascade.sample(list(reversed(names)), 4)

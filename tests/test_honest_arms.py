@@ -13,7 +13,9 @@ from torch import nn
 from harness.referee.answers.serial_sums import Recomputed
 from tests.files import laid
 from tests.problem_text import problem_text
-from tests.test_benchmarks import script
+from tests.scripts import script
+
+arms, serial = script("honest_arms"), script("serial_sums")
 
 LINEAR = problem_text(
     "torch.relu(self.linear(x))",
@@ -24,27 +26,17 @@ LINEAR = problem_text(
 MUTE = problem_text("nn.functional.layer_norm(x, x.shape[1:]).mean(1)", "torch.rand(4, 64)")
 
 
-@pytest.fixture(scope="module")
-def arms() -> Any:
-    return script("honest_arms")
-
-
-@pytest.fixture
-def serial(monkeypatch: pytest.MonkeyPatch) -> Any:
-    return script("serial_sums")
-
-
 def workspace(folder: Path, **problems: str) -> Path:
     return laid(folder, {f"problems/{name}/problem.py": source for name, source in problems.items()})
 
 
-def run(arms: Any, folder: Path, *options: str) -> tuple[int, list[dict[str, Any]]]:
+def run(folder: Path, *options: str) -> tuple[int, list[dict[str, Any]]]:
     """On a CPU; the exit code and all rows."""
     code = arms.main([str(folder), "--device", "cpu", "--out", str(folder / "rows.jsonl"), *options])
     return code, arms.read(folder / "rows.jsonl")
 
 
-def test_tf32_products_replace_convolutions_alone(serial: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tf32_products_replace_convolutions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serial, "_is_in_tf32", lambda *given: True)
     module, value = nn.Conv2d(3, 4, 3), torch.rand(2, 3, 9, 8)
     with torch.no_grad(), Recomputed(serial.TF32) as mode:
@@ -55,36 +47,36 @@ def test_tf32_products_replace_convolutions_alone(serial: Any, monkeypatch: pyte
     torch.testing.assert_close(found, module(value).detach(), rtol=1e-3, atol=1e-3)
 
 
-def test_a_convolution_in_float32_is_not_replaced_by_tf32_products(serial: Any) -> None:
+def test_a_convolution_in_float32_is_not_replaced_by_tf32_products() -> None:
     with torch.no_grad(), Recomputed(serial.TF32) as mode:  # a CPU has no tf32
         nn.Conv2d(3, 4, 3)(torch.rand(2, 3, 9, 8))
     assert mode.count == 0
 
 
-def test_honest_arms_are_compared_seed_by_seed_and_once(arms: Any, tmp_path: Path) -> None:
+def test_honest_arms_are_compared_seed_by_seed_and_once(tmp_path: Path) -> None:
     folder = workspace(tmp_path, linear=LINEAR)
-    code, rows = run(arms, folder, "--seeds", "2", "--shrink", "4")
+    code, rows = run(folder, "--seeds", "2", "--shrink", "4")
     assert code == 0
     found = [(row["seed"], row["arm"], row["alarm"], row["shrink"]) for row in rows if arms.is_comparison(row)]
     assert found == [(seed, arm, False, 4) for seed in (0, 1) for arm in ("eager", "serial")]
     assert {row["arm"]: row["told_by"] for row in rows if row["seed"] is None}["zeros"] == "as drawn"
-    assert run(arms, folder, "--seeds", "2", "--shrink", "4")[1] == rows
-    assert len(run(arms, folder, "--seeds", "9", "--shrink", "4")[1]) > len(rows)
+    assert run(folder, "--seeds", "2", "--shrink", "4")[1] == rows
+    assert len(run(folder, "--seeds", "9", "--shrink", "4")[1]) > len(rows)
 
 
-def test_an_arm_beyond_the_tolerance_is_an_alarm(arms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_arm_beyond_the_tolerance_is_an_alarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def off(setting: Any, inputs: list[Any]) -> list[torch.Tensor]:
         return [1.01 * output for output in setting.oracle.native(inputs)]
 
     monkeypatch.setattr(arms, "ARMS", {**arms.ARMS, "eager": off})
-    code, rows = run(arms, workspace(tmp_path, linear=LINEAR), "--seeds", "1", "--no-mutants")
+    code, rows = run(workspace(tmp_path, linear=LINEAR), "--seeds", "1", "--no-mutants")
     assert code == 1
     assert [(row["arm"], row["worst"] > 4) for row in rows if row["alarm"]] == [("eager", True)]
 
 
 @pytest.mark.heavy
 def test_what_runs_out_of_memory_is_a_row_and_can_be_tried_again(
-    arms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hungry(setting: Any, inputs: list[Any]) -> list[torch.Tensor]:
         raise torch.OutOfMemoryError("too large")
@@ -92,27 +84,27 @@ def test_what_runs_out_of_memory_is_a_row_and_can_be_tried_again(
     folder = workspace(tmp_path, linear=LINEAR)
     with monkeypatch.context() as patched:
         patched.setattr(arms, "ARMS", {**arms.ARMS, "eager": hungry})
-        _, rows = run(arms, folder, "--seeds", "1", "--no-mutants")
+        _, rows = run(folder, "--seeds", "1", "--no-mutants")
     reasons = {row["arm"]: row.get("reason") for row in rows}
     assert (reasons["eager"], reasons["serial"]) == ("OutOfMemoryError: too large", None)
-    _, rows = run(arms, folder, "--seeds", "1", "--no-mutants", "--again")
+    _, rows = run(folder, "--seeds", "1", "--no-mutants", "--again")
     assert [row["arm"] for row in arms.merged(rows) if arms.is_comparison(row)] == ["eager", "serial"]
 
 
 @pytest.mark.heavy
-def test_parts_share_the_problems_and_end_in_time(arms: Any, tmp_path: Path) -> None:
+def test_parts_share_the_problems_and_end_in_time(tmp_path: Path) -> None:
     folder = workspace(tmp_path, a=LINEAR, b=LINEAR, c=LINEAR.replace("(x))", "(x)).reshape(7)"))
     options = ("--seeds", "1", "--no-mutants")
-    assert {row["problem"] for row in run(arms, folder, "--part", "2/2", *options)[1]} == {"b"}
-    _, rows = run(arms, folder, "--part", "1/2", "--minutes", "0", *options)
+    assert {row["problem"] for row in run(folder, "--part", "2/2", *options)[1]} == {"b"}
+    _, rows = run(folder, "--part", "1/2", "--minutes", "0", *options)
     assert [row["problem"] for row in rows].count("a") == 1
-    _, rows = run(arms, folder, "--problem", "[ac]", *options)
+    _, rows = run(folder, "--problem", "[ac]", *options)
     assert [row["problem"] for row in rows if arms.is_comparison(row)].count("a") == 2
     assert [row["arm"] for row in rows if row["problem"] == "c"] == ["setting"]
 
 
-def test_a_problem_that_cannot_tell_is_named(arms: Any, tmp_path: Path) -> None:
-    _, rows = run(arms, workspace(tmp_path, mute=MUTE), "--seeds", "1")
+def test_a_problem_that_cannot_tell_is_named(tmp_path: Path) -> None:
+    _, rows = run(workspace(tmp_path, mute=MUTE), "--seeds", "1")
     told = {row["arm"]: row["told_by"] for row in rows if row["seed"] is None}
     assert told["ones"] == "as drawn"
     assert told["zeros"] is None
@@ -120,12 +112,12 @@ def test_a_problem_that_cannot_tell_is_named(arms: Any, tmp_path: Path) -> None:
     assert "| zeros | 0 | 0 | 1 | mute |" in lines
 
 
-def test_wrong_answers_are_tried_without_any_seed(arms: Any, tmp_path: Path) -> None:
-    _, rows = run(arms, workspace(tmp_path, linear=LINEAR), "--seeds", "0")
+def test_wrong_answers_are_tried_without_any_seed(tmp_path: Path) -> None:
+    _, rows = run(workspace(tmp_path, linear=LINEAR), "--seeds", "0")
     assert [row["arm"] for row in rows] == [*arms.CRUDEST, *arms.CHEAPER]
 
 
-def test_files_are_merged_into_a_table(arms: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_are_merged_into_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def row(problem: str, seed: int | None, arm: str, worst: float | None, **more: Any) -> str:
         facts = {"problem": problem, "seed": seed, "arm": arm, "worst": worst, "alarm": False}
         return json.dumps({**facts, "gpu": "H200", "torch": "2.11", "shrink": 4, **more})

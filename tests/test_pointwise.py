@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.evaluations import UNTIMED, evaluate_all
-from tests.test_benchmarks import script
+from tests.scripts import script
 
 other_shapes: Any = script("other_shapes")
 

@@ -14,7 +14,7 @@ from harness.run.ray_session import open_ray_session
 from harness.store.journal import read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
-from tests.test_benchmarks import script
+from tests.scripts import script
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own

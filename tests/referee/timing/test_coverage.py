@@ -14,7 +14,7 @@ from harness.referee.timing.measure import looks, measure
 from harness.referee.timing.series import Series, joined
 from tests.coverage import covers
 from tests.machine import heavy
-from tests.test_benchmarks import script
+from tests.scripts import script
 
 TRUE_SPEEDUP = 1.25
 TRIALS = 500
