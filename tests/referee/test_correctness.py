@@ -56,6 +56,19 @@ def verdict_of(setting: Setting, model: type[nn.Module], seeds: int = 3) -> tupl
     return failed.verdict, failed.failure.reason
 
 
+def counting(forward: Any) -> type[nn.Module]:
+    """A module whose forward() returns this of the number of its calls, from 1 on, and the input."""
+
+    class Counting(nn.Module):
+        calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return forward(self.calls, x)
+
+    return Counting
+
+
 def require_passed(outcome: CaseOutcome) -> None:
     assert outcome.failed is None, outcome.failed
     assert all(check.passed for check in outcome.checks)
@@ -110,7 +123,6 @@ SOFTPLUS = DOUBLE.replace("x * 2", "torch.log(1 + torch.exp(x))").replace(
     "    return [x]",
 )
 
-
 Softplus = computing(lambda x: torch.log(1 + torch.exp(x)))
 
 
@@ -131,7 +143,6 @@ def test_what_the_reference_overflows_in_beyond_the_rows_that_were_tried_accuses
 
 
 MASKED = DOUBLE.replace("x * 2", "(x * 2).masked_fill(torch.ones_like(x).triu().bool(), float('-inf'))")
-
 
 MaskedOfPositive = computing(lambda x: (x.clamp(0) * 2).masked_fill(torch.ones_like(x).triu().bool(), float("-inf")))
 
@@ -223,66 +234,42 @@ def test_results_of_the_very_same_contents_are_right(double: Setting) -> None:
 
 
 def test_a_module_that_computes_for_its_first_calls_only_is_wrong(double: Setting) -> None:
-    class Tiring(nn.Module):
-        calls = 0
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            self.calls += 1
-            return x * 2 if self.calls <= 2 else torch.zeros_like(x)
-
-    assert verdict_of(double, Tiring)[0] is Verdict.WRONG_VALUES
+    tiring = counting(lambda calls, x: x * 2 if calls <= 2 else torch.zeros_like(x))
+    assert verdict_of(double, tiring)[0] is Verdict.WRONG_VALUES
 
 
 @pytest.mark.parametrize("wrong_once_in", [3, 5])
 def test_what_is_wrong_now_and_then_is_nondeterministic(double: Setting, wrong_once_in: int) -> None:
-    class Racing(nn.Module):
-        calls = 0
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            self.calls += 1
-            return torch.zeros_like(x) if self.calls % wrong_once_in == 0 else x * 2
-
-    verdict, reason = verdict_of(double, Racing, seeds=6)
+    racing = counting(lambda calls, x: x * 2 if calls % wrong_once_in else torch.zeros_like(x))
+    verdict, reason = verdict_of(double, racing, seeds=6)
     assert verdict is Verdict.NONDETERMINISTIC
     assert tells(reason, "wrong values once", "right")
 
 
-class Wandering(nn.Module):
-    """One element is off by so many of its tolerances, another in each call."""
-
-    tolerances = 100.0
-    calls = 0
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.calls += 1
-        y = x * 2
-        y.view(-1)[self.calls % y.numel()] += self.tolerances * 1e-4 * 2 * x.square().mean().sqrt()
-        return y
+def _off(x: torch.Tensor, place: int, amount: Any) -> torch.Tensor:
+    """Right but for one element, which is off by this."""
+    y = x * 2
+    y.view(-1)[place % y.numel()] += amount
+    return y
 
 
-class HardlyWrong(Wandering):
-    tolerances = 4.0
-
-
-class WrongInOnePlace(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = x * 2
-        y.view(-1)[1] += 1 + torch.rand(())
-        return y
+def _tolerance(x: torch.Tensor) -> torch.Tensor:
+    return 1e-4 * 2 * x.square().mean().sqrt()
 
 
 @pytest.mark.parametrize(
-    ("model", "expected"),
+    ("forward", "expected"),
     [
-        (Wandering, Verdict.NONDETERMINISTIC),
-        (HardlyWrong, Verdict.WRONG_VALUES),
-        (WrongInOnePlace, Verdict.WRONG_VALUES),
+        (lambda calls, x: _off(x, calls, 100 * _tolerance(x)), Verdict.NONDETERMINISTIC),
+        (lambda calls, x: _off(x, calls, 4 * _tolerance(x)), Verdict.WRONG_VALUES),
+        (lambda calls, x: _off(x, 1, 1 + torch.rand(())), Verdict.WRONG_VALUES),
     ],
+    ids=["wandering", "hardly wrong", "wrong in one place"],
 )
 def test_what_is_wrong_in_other_places_each_time_is_nondeterministic(
-    double: Setting, model: type[nn.Module], expected: Verdict
+    double: Setting, forward: Any, expected: Verdict
 ) -> None:
-    verdict, reason = verdict_of(double, model)
+    verdict, reason = verdict_of(double, counting(forward))
     assert verdict is expected
     assert tells(reason, "wrong values", "other places") is (expected is Verdict.NONDETERMINISTIC)
 
@@ -303,15 +290,9 @@ def test_the_turns_of_a_slow_kernel_have_a_limit_together(double: Setting) -> No
 def test_a_slow_kernel_is_not_repeated_for_long(
     double: Setting, seconds: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class RightAtLast(nn.Module):
-        calls = 0
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            self.calls += 1
-            return x * 2 if self.calls > 4 else torch.zeros_like(x)
-
+    right_at_last = counting(lambda calls, x: x * 2 if calls > 4 else torch.zeros_like(x))
     monkeypatch.setattr("harness.referee.buffers.repetition._REPEATING_S", seconds)
-    assert verdict_of(double, RightAtLast)[0] is verdict
+    assert verdict_of(double, right_at_last)[0] is verdict
 
 
 def test_wrong_values_behind_an_error_that_nobody_asked_about_are_a_failed_launch(
@@ -330,16 +311,6 @@ def test_an_error_that_nobody_asked_about_is_no_matter_where_values_are_right(
     test_honest_module_passes_with_every_variant(double)
 
 
-def _changing(change: Any) -> type[nn.Module]:
-    class Changing(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            result = x * 2
-            change(x)
-            return result
-
-    return Changing
-
-
 def _swap(x: torch.Tensor) -> None:
     x[0, 0], x[0, 1] = x[0, 1].clone(), x[0, 0].clone()
 
@@ -356,7 +327,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_inputs_that_are_changed_are_seen(double: Setting, change: Any) -> None:
-    verdict, reason = verdict_of(double, _changing(change))
+    verdict, reason = verdict_of(double, computing(lambda x: (x * 2, change(x))[0]))
     assert verdict is Verdict.WRONG_VALUES
     assert tells(reason, "input 0", "changed")
 
@@ -418,13 +389,8 @@ def test_outputs_too_large_to_keep_are_to_give_their_memory_back(
 
 
 def test_views_of_one_fresh_tensor_are_fine_as_several_outputs(tmp_path: Path) -> None:
-    class Halves(nn.Module):
-        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            doubled = x + x
-            return doubled[:, :2500], doubled[:, 2500:]
-
     setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "tuple((x * 2).chunk(2, 1))"))
-    require_passed(checked(setting, Halves)[0])
+    require_passed(checked(setting, computing(lambda x: (x + x).chunk(2, 1)))[0])
 
 
 def test_a_workspace_that_is_kept_is_fine(double: Setting) -> None:
