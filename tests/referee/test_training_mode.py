@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 import torch
 from torch import nn
 
-from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
@@ -47,10 +45,38 @@ def test_layers_that_keep_statistics_are_known(tmp_path: Path, layer: str, keeps
     assert keeps_statistics(load_problem(laid(tmp_path, {"problem.py": norm(layer)})), "full") is keeps
 
 
-def evaluated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, judge: Callable[[bool], None]
-) -> tuple[Evaluation, list[bool]]:
-    """An evaluation whose trial is `judge`, told of the mode; and the modes that it was asked for."""
+def failing(verdict: Verdict, cause: SolutionFailed | None = None) -> SolutionFailed:
+    error = SolutionFailed(verdict, f"{verdict} there")
+    error.__cause__ = cause
+    return error
+
+
+NOT_ASKED = Exception("training mode isn't asked for")
+
+
+@pytest.mark.parametrize(
+    ("layer", "in_eval", "in_training", "verdict", "remarks"),
+    [
+        (KEEPS, WRONG, None, Verdict.PASSED, ["training mode", "trains: True"]),
+        (KEEPS, failing(Verdict.UNSUPPORTED, WRONG), None, Verdict.PASSED, ["training mode", "trains: True"]),
+        (KEEPS, failing(Verdict.NONDETERMINISTIC, WRONG), None, Verdict.PASSED, ["training mode", "trains: True"]),
+        (KEEPS, WRONG, failing(Verdict.CHEATING), Verdict.CHEATING, ["training mode", "trains: True"]),
+        (KEEPS, WRONG, failing(Verdict.UNSUPPORTED), Verdict.UNSUPPORTED, ["training mode", "trains: True"]),
+        (KEEPS, WRONG, failing(Verdict.WRONG_VALUES), Verdict.WRONG_VALUES, ["trains: False"]),
+        (KEEPS, WRONG, InvalidProblem("overflows"), Verdict.WRONG_VALUES, ["trains: False"]),
+        (KEEPS, failing(Verdict.CHEATING), NOT_ASKED, Verdict.CHEATING, ["trains: False"]),
+        ("GroupNorm(1, 3)", WRONG, NOT_ASKED, Verdict.WRONG_VALUES, ["trains: False"]),
+    ],
+)
+def test_who_is_wrong_in_eval_is_judged_in_training_mode_too_and_told_of_the_first_where_that_is_no_better(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    layer: str,
+    in_eval: Exception,
+    in_training: Exception | None,
+    verdict: Verdict,
+    remarks: list[str],
+) -> None:
     modes: list[bool] = []
 
     def run(judging: Any) -> None:
@@ -58,73 +84,18 @@ def evaluated(
         judging.found.case = "full"
         judging.found.remarks.append(f"trains: {trains}")
         modes.append(trains)
-        judge(trains)
+        if error := in_training if trains else in_eval:
+            raise error
         judging.found.checks.append(check(comparison()))
 
     monkeypatch.setattr(evaluation_module._Judging, "or_blame", run)
     workers = SimpleNamespace(host=SimpleNamespace(name="cuda"))
-    return recorded(tmp_path, workers, source=norm(layer)), modes
-
-
-def test_who_is_right_in_training_mode_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(trains: bool) -> None:
-        if not trains:
-            raise WRONG
-
-    found, modes = evaluated(tmp_path, monkeypatch, KEEPS, judge)
-    assert (found.verdict, modes) == (Verdict.PASSED, [False, True])
-    assert found.remarks[1] == "trains: True"
-    assert "training mode" in found.remarks[0]
-
-
-@pytest.mark.parametrize("verdict", [Verdict.UNSUPPORTED, Verdict.NONDETERMINISTIC])
-def test_wrong_values_under_another_verdict_are_tried_again_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict
-) -> None:
-    def judge(trains: bool) -> None:
-        if not trains:
-            raise SolutionFailed(verdict, "fits the full shape only, or is wrong at times") from WRONG
-
-    assert evaluated(tmp_path, monkeypatch, KEEPS, judge)[0].verdict is Verdict.PASSED
-
-
-@pytest.mark.parametrize("verdict", [Verdict.CHEATING, Verdict.UNSUPPORTED])
-def test_whatever_else_is_found_in_training_mode_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict
-) -> None:
-    def judge(trains: bool) -> None:
-        raise SolutionFailed(verdict, "in training mode") if trains else WRONG
-
-    assert evaluated(tmp_path, monkeypatch, KEEPS, judge)[0].verdict is verdict
-
-
-@pytest.mark.parametrize(
-    "later", [SolutionFailed(Verdict.WRONG_VALUES, "there, too"), InvalidProblem("overflows in training mode")]
-)
-def test_who_is_wrong_in_both_modes_is_told_of_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: Exception
-) -> None:
-    def judge(trains: bool) -> None:
-        raise later if trains else WRONG
-
-    found, modes = evaluated(tmp_path, monkeypatch, KEEPS, judge)
-    assert (found.verdict, modes) == (Verdict.WRONG_VALUES, [False, True])
-    assert found.failure is not None
-    assert found.failure.reason == "wrong in eval()"
-    assert found.remarks == ("trains: False",)
-
-
-@pytest.mark.parametrize(
-    ("layer", "error"), [("GroupNorm(1, 3)", WRONG), (KEEPS, SolutionFailed(Verdict.CHEATING, "cheats"))]
-)
-def test_others_are_judged_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, error: SolutionFailed
-) -> None:
-    def judge(trains: bool) -> None:
-        raise error
-
-    found, modes = evaluated(tmp_path, monkeypatch, layer, judge)
-    assert (found.verdict, modes) == (error.verdict, [False])
+    found = recorded(tmp_path, workers, source=norm(layer))
+    assert (found.verdict, modes) == (verdict, [False] if in_training is NOT_ASKED else [False, True])
+    assert [word in said for word, said in zip(remarks, found.remarks, strict=True)] == [True] * len(remarks)
+    if verdict is Verdict.WRONG_VALUES:
+        assert found.failure is not None
+        assert found.failure.reason == "wrong in eval()"
 
 
 def test_what_was_kept_stays_and_the_batch_s_is_taken() -> None:
