@@ -187,8 +187,17 @@ def _as_on_a_gpu(reply: TurnTaken) -> TurnTaken:
 
 
 def computing(forward: Callable[..., Any]) -> type[torch.nn.Module]:
-    """A module without parameters whose forward() returns this of the inputs."""
-    return type("Computing", (torch.nn.Module,), {"forward": lambda self, *given: forward(*given)})
+    """A module without parameters whose forward() returns this of the inputs and of what the constructor was given."""
+
+    class Computing(torch.nn.Module):
+        def __init__(self, *own: Any) -> None:
+            super().__init__()
+            self._own = own
+
+        def forward(self, *given: Any) -> Any:
+            return forward(*given, *self._own)
+
+    return Computing
 
 
 def in_process_host() -> SimHost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
 from tests.problem_text import problem_text
 from tests.referee.in_process import checked, computing, setting_of
+from tests.referee.test_correctness import verdict_of
 from tests.wording import tells
 
 
@@ -32,18 +34,18 @@ def ours(problem: str, case: str = "small") -> Setting:
     return prepare_setting(load_problem(ROOT / "problems" / problem), case, 11, "cpu")
 
 
-class Convolution(nn.Module):
+def convolution(rounded: Callable[[torch.Tensor], torch.Tensor] = lambda value: value) -> type[nn.Module]:
     """The reference's layer, with operands that lose precision first."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__()
-        self.conv2d = nn.Conv2d(*args[:3], bias=False)
+    class Convolution(nn.Module):
+        def __init__(self, *args: Any) -> None:
+            super().__init__()
+            self.conv2d = nn.Conv2d(*args[:3], bias=False)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.conv2d(self.rounded(x), self.rounded(self.conv2d.weight))
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return functional.conv2d(rounded(x), rounded(self.conv2d.weight))
 
-    def rounded(self, value: torch.Tensor) -> torch.Tensor:
-        return value
+    return Convolution
 
 
 def _mantissa(value: torch.Tensor, add: int) -> torch.Tensor:
@@ -51,29 +53,17 @@ def _mantissa(value: torch.Tensor, add: int) -> torch.Tensor:
     return ((value.contiguous().view(torch.int32) + add) & ~0x1FFF).view(torch.float32)
 
 
-class Tf32(Convolution):
-    def rounded(self, value: torch.Tensor) -> torch.Tensor:
-        return _mantissa(value, 0x1000)
-
-
-class TruncatedTf32(Convolution):
-    def rounded(self, value: torch.Tensor) -> torch.Tensor:
-        return _mantissa(value, 0)
-
-
-class Half(Convolution):
-    def rounded(self, value: torch.Tensor) -> torch.Tensor:
-        return value.half().float()
-
-
-class HalfWithinItsRange(Convolution):
-    def rounded(self, value: torch.Tensor) -> torch.Tensor:
-        return value.clamp(-65504, 65504).half().float()
-
-
 @pytest.mark.parametrize("problem", ["conv2d_square", "conv2d_asymmetric"])
 @pytest.mark.parametrize("case", ["small", "full_channels"])
-@pytest.mark.parametrize("model", [Convolution, Tf32, TruncatedTf32])
+@pytest.mark.parametrize(
+    "model",
+    [
+        convolution(),
+        convolution(lambda value: _mantissa(value, 0x1000)),
+        convolution(lambda value: _mantissa(value, 0)),
+    ],
+    ids=["float32", "tf32", "truncated to tf32"],
+)
 def test_convolutions_in_float32_and_tf32_pass(problem: str, case: str, model: type[nn.Module]) -> None:
     outcome, _ = checked(ours(problem, case), model)
     assert outcome.failed is None, outcome.failed
@@ -91,53 +81,27 @@ def test_convolutions_in_float32_and_tf32_pass(problem: str, case: str, model: t
 
 
 @pytest.mark.parametrize("problem", ["conv2d_square", "conv2d_asymmetric"])
-@pytest.mark.parametrize("model", [Half, HalfWithinItsRange])
-def test_half_precision_passed_off_as_tf32_is_wrong(problem: str, model: type[nn.Module]) -> None:
-    failed = checked(ours(problem), model)[0].failed
-    assert failed is not None
-    assert failed.verdict is Verdict.WRONG_VALUES
-    found = failed.failure.reason
+@pytest.mark.parametrize("most", [torch.inf, 65504], ids=["overflowing", "within its range"])
+def test_half_precision_passed_off_as_tf32_is_wrong(problem: str, most: float) -> None:
+    verdict, found = verdict_of(ours(problem), convolution(lambda value: value.clamp(-most, most).half().float()))
+    assert verdict is Verdict.WRONG_VALUES
     assert any(tells(found, f"{name} (times") for name in ("rescaled", "negative", "partly negative"))
 
 
-class MaxPool(nn.Module):
-    def __init__(self, *args: int) -> None:
-        super().__init__()
-        self._args = args
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.max_pool2d(x, *self._args)
-
-
-class MaxPoolFromZero(MaxPool):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x).clamp(min=0)
-
-
-class MaxPoolFromMinusThousand(MaxPool):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x).clamp(min=-1000)
-
-
-class MaxPoolOverZeroPadding(nn.Module):
-    def __init__(self, kernel: int, stride: int, padding: int, dilation: int) -> None:
-        super().__init__()
-        self._padding, self._args = padding, (kernel, stride, 0, dilation)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.max_pool2d(functional.pad(x, [self._padding] * 4), *self._args)
-
-
-class MaxPoolFromLowest(MaxPool):
-    """The least finite number instead of minus infinity."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x).clamp(min=torch.finfo(torch.float32).min)
-
-
-class MaxPoolWithoutNan(MaxPool):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x.nan_to_num(nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf))
+MaxPool = computing(functional.max_pool2d)
+MaxPoolFromZero = computing(lambda x, *sizes: functional.max_pool2d(x, *sizes).clamp(min=0))
+MaxPoolFromMinusThousand = computing(lambda x, *sizes: functional.max_pool2d(x, *sizes).clamp(min=-1000))
+MaxPoolFromLowest = computing(  # the least finite number instead of minus infinity
+    lambda x, *sizes: functional.max_pool2d(x, *sizes).clamp(min=torch.finfo(torch.float32).min)
+)
+MaxPoolOverZeroPadding = computing(
+    lambda x, kernel, stride, padding, dilation: functional.max_pool2d(
+        functional.pad(x, [padding] * 4), kernel, stride, 0, dilation
+    )
+)
+MaxPoolWithoutNan = computing(
+    lambda x, *sizes: functional.max_pool2d(x.nan_to_num(-torch.inf, torch.inf, -torch.inf), *sizes)
+)
 
 
 @pytest.mark.parametrize("case", ["small", "odd", "strided_dilated", "identity", "single_row"])
@@ -160,10 +124,9 @@ def test_a_maximum_passes_with_all_variants(case: str) -> None:
     ],
 )
 def test_a_maximum_that_starts_elsewhere_is_wrong(model: type[nn.Module], case: str, variants: tuple[str, ...]) -> None:
-    failed = checked(ours("maxpool2d", case), model)[0].failed
-    assert failed is not None
-    assert failed.verdict is Verdict.WRONG_VALUES
-    assert failed.failure.reason.startswith(tuple(f"with {variant}" for variant in variants))
+    verdict, reason = verdict_of(ours("maxpool2d", case), model)
+    assert verdict is Verdict.WRONG_VALUES
+    assert reason.startswith(tuple(f"with {variant}" for variant in variants))
 
 
 def made(folder: Path, forward: str, given: str = "torch.rand(8, 300)", yaml: str = "", init: str = "") -> Setting:
@@ -249,21 +212,12 @@ def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
 )
 def test_a_copy_of_the_input_is_no_activation(tmp_path: Path, forward: str) -> None:
     """Of numbers between 0 and 1 it would be."""
-
     copy = computing(lambda x: x.clone())
     assert checked(made(tmp_path / "drawn", forward, yaml="variants: []\n"), copy)[0].failed is None
-    failed = checked(made(tmp_path / "varied", forward), copy)[0].failed
-    assert failed is not None
-    assert failed.verdict is Verdict.WRONG_VALUES
+    assert verdict_of(made(tmp_path / "varied", forward), copy)[0] is Verdict.WRONG_VALUES
 
 
-class NaiveSoftplus(nn.Module):
-    """Infinite beyond 88."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (1 + x.exp()).log()
-
-
+NaiveSoftplus = computing(lambda x: (1 + x.exp()).log())  # infinite beyond 88
 ZeroFarOut = computing(lambda x: nn.functional.softplus(x if bool(x.abs().max() < 2**9) else x * 0))
 
 
@@ -288,13 +242,10 @@ def test_what_is_fragile_fails_where_the_config_says_so(tmp_path: Path) -> None:
 
 def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) -> None:
     clamped = computing(lambda x: nn.functional.softplus(x.clamp(max=8)))
-    failed = checked(made(tmp_path, "nn.functional.softplus(x)"), clamped)[0].failed
-    assert failed is not None
-    assert tells(failed.failure.reason, "rescaled (times 2^4)")
+    assert tells(verdict_of(made(tmp_path, "nn.functional.softplus(x)"), clamped)[1], "rescaled (times 2^4)")
 
 
 SUM = problem_text("x.sum(dim=1)", "torch.rand(500, 2000)")
-
 
 Sum = computing(lambda x: x.sum(dim=1))
 
@@ -329,7 +280,6 @@ def test_one_row_is_changed_alone(tmp_path: Path) -> None:
 
 
 PRODUCT = problem_text("a @ b", "torch.rand(64, 1024), torch.rand(1024, 64)", given="a, b")
-
 
 Product = computing(lambda a, b: a @ b)
 ProductInTf32 = computing(lambda a, b: _mantissa(a, 0x1000) @ _mantissa(b, 0x1000))
@@ -387,9 +337,8 @@ def test_tf32_passed_off_as_float32_shows_where_sums_cancel(tmp_path: Path) -> N
     assert checked(setting_of(tmp_path / "right", PRODUCT), Product)[0].failed is None
     as_drawn = setting_of(tmp_path / "drawn", PRODUCT, "variants: []\n")
     assert checked(as_drawn, ProductInTf32)[0].failed is None
-    failed = checked(setting_of(tmp_path / "signed", PRODUCT, "variants: [signed]\n"), ProductInTf32)[0].failed
-    assert failed is not None
-    assert failed.failure.reason.startswith("with signed inputs: ")
+    signed = setting_of(tmp_path / "signed", PRODUCT, "variants: [signed]\n")
+    assert verdict_of(signed, ProductInTf32)[1].startswith("with signed inputs: ")
 
 
 def variant(name: VariantName, index: int = 0) -> Variant:
