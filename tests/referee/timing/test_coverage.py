@@ -14,6 +14,7 @@ from harness.referee.timing.measure import looks, measure
 from harness.referee.timing.series import Series, joined
 from tests.coverage import covers
 from tests.machine import heavy
+from tests.referee.timing.test_measure import ScriptedArms
 from tests.scripts import script
 
 TRUE_SPEEDUP = 1.25
@@ -22,12 +23,11 @@ SAMPLING_ERROR = 0.009
 """Of a share of 96 %, one standard deviation."""
 
 
-class NoisyArms:
+class NoisyArms(ScriptedArms):
     """Calls of 1 and 0.8 ms on a GPU whose clock goes on while they run: some jitter, and one kind of noise."""
 
-    metric: Metric = "gpu_cold"
-
     def __init__(self, noise: str, rng: random.Random, jitter: float = 0.003) -> None:
+        super().__init__()
         self._noise = noise
         self._rng = rng
         self._jitter = jitter
@@ -36,15 +36,6 @@ class NoisyArms:
         self._slow_calls = 0
         self._step_at_s = rng.uniform(0, 0.2)
         self._drift = rng.choice((-0.05, 0.05))
-
-    def is_late(self, turn: Turn) -> bool:
-        return False
-
-    @property
-    def kernels(self) -> dict[ArmName, int]:
-        return {}
-
-    def warmed_up(self) -> None: ...
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
         times = [int((1e6 / TRUE_SPEEDUP if arm == "solution" else 1e6) * self._slowness()) for _ in range(calls)]

@@ -18,12 +18,20 @@ from harness.referee.timing.series import Clock, Series
 
 
 class ScriptedArms:
-    """Every call of an arm takes the same time; turns are written down."""
+    """Every call of an arm takes the same time, times what `vary` makes of the arm and the number of its turns; turns
+    are written down."""
 
     metric: Metric = "gpu_cold"
 
-    def __init__(self, eager_ns: int = 2_000, solution_ns: int = 1_000, compile_ns: int = 1_500) -> None:
+    def __init__(
+        self,
+        eager_ns: int = 2_000,
+        solution_ns: int = 1_000,
+        compile_ns: int = 1_500,
+        vary: Callable[[ArmName, int], float] = lambda arm, turns: 1.0,
+    ) -> None:
         self._ns = {"eager": eager_ns, "solution": solution_ns, "compile": compile_ns, "control": eager_ns}
+        self._vary = vary
         self.turns: list[tuple[ArmName, int]] = []
         self.warm_after = 0
         """Turns that were taken before samples began."""
@@ -40,7 +48,9 @@ class ScriptedArms:
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
         self.turns.append((arm, calls))
-        return Turn(arm, 0, (self._ns[arm],) * calls, self._ns[arm] * calls + 7, (5,) * calls)
+        count = sum(one == arm for one, _ in self.turns)
+        call_ns = tuple(int(self._ns[arm] * self._vary(arm, count)) for _ in range(calls))
+        return Turn(arm, 0, call_ns, sum(call_ns) + 7, (5,) * calls)
 
 
 def ticking(seconds: float) -> Callable[[], float]:
@@ -133,27 +143,14 @@ def test_arms_warm_up_with_turns_that_are_not_kept() -> None:
 
 
 def test_of_two_long_calls_one_warms_up() -> None:
-    class Slow(ScriptedArms):
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
-            taken = super().turn(arm, calls, metric)
-            return replace(taken, call_ns=(200_000_000,) * calls) if arm == "solution" else taken
-
-    arms = Slow()
+    arms = ScriptedArms(solution_ns=200_000_000)
     measure(arms, CONFIG, random.Random(1), 4, clock=ticking(0))
     assert sorted(arms.turns[: arms.warm_after]) == [("eager", 2)] * 3 + [("solution", 1)] * 2 + [("solution", 2)]
 
 
 def test_arms_warm_up_until_their_times_settle() -> None:
-    class Waking(ScriptedArms):
-        """Its solution gets faster by a tenth with each turn, five times; eager never comes to rest."""
-
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
-            taken = super().turn(arm, calls, metric)
-            count = sum(one == arm for one, _ in self.turns)
-            factor = 0.9 ** min(count, 5) if arm == "solution" else 1 + count % 2
-            return replace(taken, call_ns=tuple(int(ns * factor) for ns in taken.call_ns))
-
-    arms = Waking()
+    """The solution gets faster by a tenth with each turn, five times; eager never comes to rest."""
+    arms = ScriptedArms(vary=lambda arm, turns: 0.9 ** min(turns, 5) if arm == "solution" else 1 + turns % 2)
     measure(arms, CONFIG, random.Random(1), 4, clock=ticking(0))
     warm_ups = arms.turns[: arms.warm_after]
     assert (warm_ups.count(("solution", 2)), warm_ups.count(("eager", 2))) == (6, 12)
@@ -186,22 +183,15 @@ def test_a_further_metric_has_blocks_of_its_own_without_the_control() -> None:
     assert len(arms.turns) == 2 + 6 * 4
 
 
-def test_the_budget_ends_the_measurement_after_a_whole_block() -> None:
-    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(60))
-    assert max(turn.block for turn in timing.turns) == 6
-    assert len(timing.turns) == 28
-
-
-def test_six_blocks_are_measured_however_small_the_budget() -> None:
-    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(1e6))
-    assert len(timing.block_ns("solution")) == 6
+@pytest.mark.parametrize(("seconds", "blocks"), [(50, 8), (60, 7), (1e6, 6)])
+def test_the_budget_ends_the_measurement_after_a_whole_block_but_not_before_the_sixth(
+    seconds: float, blocks: int
+) -> None:
+    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(seconds))
+    assert len(timing.block_ns("solution")) == blocks
+    assert len(timing.turns) == 4 * blocks
     assert timing.speedup is not None
     assert timing.speedup.estimate == pytest.approx(2.0)
-
-
-def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
-    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(50))
-    assert len(timing.block_ns("eager")) == 8
 
 
 @pytest.mark.parametrize(
@@ -253,14 +243,9 @@ def test_stages_lie_half_as_many_blocks_apart_as_there_are(most: int, stages: tu
 def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:
     """Above what workers differ by; the arms scatter by 0.5 %."""
     rng = random.Random(1)
-
-    class Jittering(ScriptedArms):
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
-            taken = super().turn(arm, calls)
-            return Turn(arm, 0, tuple(int(ns * rng.gauss(1, 0.005)) for ns in taken.call_ns), taken.wall_ns * 2)
-
+    arms = ScriptedArms(2_000_000, 1_000_000, vary=lambda arm, turns: rng.gauss(1, 0.005))
     least = TimingConfig(blocks=100, precision=0.0038, budget_s=100.0)
-    found = measure(Jittering(2_000_000, 1_000_000), least, random.Random(1), 4, clock=ticking(0))
+    found = measure(arms, least, random.Random(1), 4, clock=ticking(0))
     assert found.speedup is not None
     assert found.speedup.half_width <= 0.0038
     assert 6 < len(found.block_ns("solution")) < 100
@@ -268,14 +253,9 @@ def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:
 
 def test_measuring_goes_on_while_it_is_not() -> None:
     noise = random.Random(1)
-
-    class Wandering(ScriptedArms):
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
-            taken = super().turn(arm, calls)
-            return Turn(arm, 0, tuple(int(ns * noise.uniform(0.7, 1.3)) for ns in taken.call_ns), taken.wall_ns * 2)
-
+    arms = ScriptedArms(vary=lambda arm, turns: noise.uniform(0.7, 1.3))
     config = TimingConfig(blocks=20, precision=0.01, budget_s=100.0)
-    assert len({turn.block for turn in measure(Wandering(), config, random.Random(1), 4).turns}) == 20
+    assert len({turn.block for turn in measure(arms, config, random.Random(1), 4).turns}) == 20
 
 
 def test_calls_below_the_floor_are_not_measured_for_long() -> None:
