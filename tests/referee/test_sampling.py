@@ -28,7 +28,7 @@ from harness.referee.sampling import (
 )
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
 from tests.referee.in_process import InProcessDevice, checked, computing, in_process_host, setting_of
-from tests.referee.test_correctness import DOUBLE, Honest
+from tests.referee.test_correctness import DOUBLE, Honest, verdict_of
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 EXTENT = 64 * 2**10
@@ -123,9 +123,6 @@ class PartlyDone(nn.Module):
         return x * 1 if self.calls == 1 else x + x
 
 
-Scaled = computing(lambda x, factor: x * factor)
-
-
 @pytest.fixture
 def one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case counts as too large, and every call as one launch."""
@@ -133,8 +130,12 @@ def one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
 
 
-@pytest.mark.usefixtures("one_launch")
-@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
+@pytest.fixture(params=["", "independent_batch: true\n"])
+def yaml(request: pytest.FixtureRequest, one_launch: None) -> str:
+    """Of a problem that says nothing of its rows, and of one whose rows are independent."""
+    return str(request.param)
+
+
 def test_a_wrong_sampled_answer_is_a_verdict(tmp_path: Path, yaml: str) -> None:
     setting = setting_of(tmp_path, DOUBLE, yaml)
     right, wrong = (checked(setting, model)[0] for model in (Honest, Triple))
@@ -145,14 +146,10 @@ def test_a_wrong_sampled_answer_is_a_verdict(tmp_path: Path, yaml: str) -> None:
     assert [check.passed for check in wrong.checks] == [False]
 
 
-Nothing = computing(lambda x: torch.zeros(()))
-
-
 @pytest.mark.usefixtures("one_launch")
 def test_an_output_that_nobody_wrote_does_not_pass(tmp_path: Path) -> None:
-    outcome, _ = checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum()")), Nothing)
-    assert outcome.failed is not None
-    assert outcome.failed.verdict is Verdict.WRONG_VALUES
+    setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum()"))
+    assert verdict_of(setting, computing(lambda x: torch.zeros(())))[0] is Verdict.WRONG_VALUES
 
 
 @pytest.mark.usefixtures("one_launch")
@@ -168,8 +165,6 @@ def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(
     assert [turn.sample_blocks for turn in worker.turns] == [4, 2**62]
 
 
-@pytest.mark.usefixtures("one_launch")
-@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
 def test_without_atomics_a_few_blocks_convict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str) -> None:
     """However long all of them would take: none of the others could mend what these wrote."""
     monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
@@ -180,34 +175,23 @@ def test_without_atomics_a_few_blocks_convict(tmp_path: Path, monkeypatch: pytes
     assert [turn.sample_blocks for turn in worker.turns] == [4]
 
 
-CANCELLING = DOUBLE.replace("x * 2", "(x + 1000) - 1000")
-
-
-Cancelling = computing(lambda x: (x + 1000) - 1000)
-
-
-@pytest.mark.usefixtures("one_launch")
-@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
 def test_sampled_values_may_err_as_the_reference_errs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str
 ) -> None:
     monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
-    right, _ = checked(setting_of(tmp_path, CANCELLING, yaml), Cancelling)
+    setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "(x + 1000) - 1000"), yaml)
+    right, _ = checked(setting, computing(lambda x: (x + 1000) - 1000))
     assert right.failed is None
     assert [check.worst > 0 for check in right.checks] == [True]
 
 
-@pytest.mark.usefixtures("one_launch")
-@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
 def test_where_the_reference_errs_like_a_wrong_element_the_problem_is_at_fault(tmp_path: Path, yaml: str) -> None:
     setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "(x * 2 + 3e6) - 3e6"), yaml)
     with pytest.raises(InvalidProblem, match="error"):
         checked(setting, Triple)
 
 
-@pytest.mark.usefixtures("one_launch")
 @pytest.mark.parametrize(("name", "compared"), [("aten::convolution", 0), ("aten::clone", 0), ("aten::empty_like", 1)])
-@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
 def test_what_an_operator_wrote_beside_the_kernel_is_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, compared: int, yaml: str
 ) -> None:
@@ -219,12 +203,10 @@ def test_what_an_operator_wrote_beside_the_kernel_is_not_compared(
     assert len(outcome.checks) == compared
 
 
-@pytest.mark.usefixtures("one_launch")
-@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
 def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> None:
     source = DOUBLE.replace("forward(self, x)", "forward(self, x, factor)").replace("x * 2", "x * factor")
     source = source.replace("torch.rand(rows, columns)]", "torch.rand(rows, columns), 2.5]")
-    outcome, _ = checked(setting_of(tmp_path, source, yaml), Scaled)
+    outcome, _ = checked(setting_of(tmp_path, source, yaml), computing(lambda x, factor: x * factor))
     assert outcome.failed is None
     assert [check.passed for check in outcome.checks] == [True]
 
