@@ -170,7 +170,7 @@ class Corpus:
         with open_session(backend, self._workspace.root, self._results, settings, None, lambda what: None) as session:
             first, others = _by_extension(backend, tasks)
             yield from self._taken(backend, session, first)
-            _BUILT.update({(backend, _extension(task)): task for task in first})
+            _BUILT.update({(backend, extension_of(task.solution)): task for task in first})
             for text, of_one in others.items():
                 if (built := _BUILT.get((backend, text))) is not None:
                     share_builds(backend, built.solution, [task.solution for task in of_one])
@@ -193,10 +193,6 @@ def task_of(workspace: Workspace, backend: CorpusBackend, case: Case) -> Task:
     return Task(problem, solution, case.cases or _cases_of(problem, backend))
 
 
-def _extension(task: Task) -> str | None:
-    return extension_of(task.solution)
-
-
 _BUILT: dict[tuple[CorpusBackend, str | None], Task] = {}
 """Of each extension the task that has built it, in this process."""
 
@@ -205,7 +201,7 @@ def _by_extension(backend: CorpusBackend, tasks: Sequence[Task]) -> tuple[list[T
     """A task for each extension that hasn't been built, and the others; without an extension nothing is shared."""
     groups: dict[str | None, list[Task]] = defaultdict(list)
     for task in tasks:
-        groups[_extension(task)].append(task)
+        groups[extension_of(task.solution)].append(task)
     first = [groups[text].pop(0) for text in groups if text is not None and (backend, text) not in _BUILT]
     return first, groups
 

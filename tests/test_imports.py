@@ -118,15 +118,16 @@ def _imports(nodes: Iterator[ast.AST], known: set[str]) -> set[str]:
     return found
 
 
-def _at_import(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Statements that run when a module is imported."""
+def _run(nodes: list[ast.stmt], is_lazy_too: bool = True) -> Iterator[ast.AST]:
+    """All statements but those for type checkers, of functions only where that `is_lazy_too`: others run when a module
+    is imported."""
     for node in nodes:
-        yield node
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for block in ("body", "orelse", "finalbody"):
-                yield from _at_import(getattr(node, block, []))
+        yield node
+        if is_lazy_too or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for block in ("body", "orelse", "finalbody", "handlers"):
+                yield from _run(getattr(node, block, []), is_lazy_too)
 
 
 def _room(module: str) -> str:
@@ -196,7 +197,7 @@ def test_every_room_has_its_rule() -> None:
 
 def test_the_package_itself_imports_none_of_its_rooms() -> None:
     """Its public names are imported when they are used."""
-    at_import = _at_import(tree("harness").body)
+    at_import = _run(tree("harness").body, is_lazy_too=False)
     assert _imports(at_import, set(MODULES)) == {"__future__", "harness.face", "typing"}
 
 
@@ -208,29 +209,16 @@ def _reached(roots: set[str], is_lazy_too: bool) -> set[str]:
         module = waiting.pop()
         reached.add(module)
         if module in MODULES:
-            body = tree(module).body
-            imported = _imports(_at_run_time(body) if is_lazy_too else _at_import(body), set(MODULES))
+            imported = _imports(_run(tree(module).body, is_lazy_too), set(MODULES))
             parents = {".".join(name.split(".")[:i]) for name in imported for i in range(1, name.count(".") + 1)}
             waiting |= (imported | parents) - reached
     return reached
 
 
-def _at_run_time(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
-    """All statements but those for type checkers."""
-    for node in nodes:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            continue
-        yield node
-        for block in ("body", "orelse", "finalbody", "handlers"):
-            yield from _at_run_time(getattr(node, block, []))
-
-
 def test_no_imports_go_round() -> None:
     """Neither when a module is imported nor when something in it is used. A package stands for its own file alone."""
     known = set(MODULES)
-    waiting = {
-        module: _imports(_at_run_time(tree(module).body), known) & known - {module, "harness"} for module in MODULES
-    }
+    waiting = {module: _imports(_run(tree(module).body), known) & known - {module, "harness"} for module in MODULES}
     while free := {module for module, imported in waiting.items() if not imported & set(waiting)}:
         waiting = {module: imported for module, imported in waiting.items() if module not in free}
     assert waiting == {}
