@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,19 @@ from tests.referee.inputs.test_variants import made
 from tests.referee.test_correctness import require_passed, verdict_of
 from tests.wording import tells
 
-LAYER = problem_text(
-    "torch.tanh(self.project(x)) * self.scale * mask",
-    "torch.randn(rows, width), torch.randint(0, 2, (rows, 1))",
-    "self.project = nn.Linear(width, hidden)\nself.scale = nn.Parameter(torch.rand(hidden) + 0.5)",
-    constants="rows, width, hidden = 16, 40, 24",
-    given="x, mask",
-    arguments="width, hidden",
-)
+
+def returning(forward: str) -> str:
+    return problem_text(
+        forward,
+        "torch.randn(rows, width), torch.randint(0, 2, (rows, 1))",
+        "self.project = nn.Linear(width, hidden)\nself.scale = nn.Parameter(torch.rand(hidden) + 0.5)",
+        constants="rows, width, hidden = 16, 40, 24",
+        given="x, mask",
+        arguments="width, hidden",
+    )
+
+
+LAYER = returning("torch.tanh(self.project(x)) * self.scale * mask")
 
 
 class Layer(torch.autograd.Function):
@@ -73,15 +79,9 @@ class Honest(nn.Module):
         return Layer.apply(x, self.project.weight, self.project.bias, self.scale, mask)
 
 
-class Undifferentiable(Honest):
-    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
-        with torch.no_grad():
-            return torch.tanh(self.project(x)) * self.scale * mask
-
-
-class Listed(Honest):
-    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
-        return [super().forward(x, mask)]
+def stepping(forward: Callable[[Any, torch.Tensor, torch.Tensor], Any]) -> type[Honest]:
+    """The module with another forward()."""
+    return type("Stepping", (Honest,), {"forward": forward})
 
 
 class Renamed(nn.Module):
@@ -144,8 +144,8 @@ def test_a_wrong_gradient_is_a_wrong_value(
 @pytest.mark.parametrize(
     ("model", "verdict", "words"),
     [
-        (Listed, Verdict.RUNTIME_ERROR, ("tuple", "tensor")),
-        (Undifferentiable, Verdict.RUNTIME_ERROR, ("torch.autograd.Function",)),
+        (stepping(lambda self, x, mask: [Honest.forward(self, x, mask)]), Verdict.RUNTIME_ERROR, ("tuple", "tensor")),
+        (stepping(torch.no_grad()(Honest.forward)), Verdict.RUNTIME_ERROR, ("torch.autograd.Function",)),
         (Renamed, Verdict.LOAD_ERROR, ("scale", "layer.weight")),
     ],
 )
@@ -158,14 +158,8 @@ def test_a_solution_without_gradients_is_told_what_is_missing(
 
 
 def test_a_gradient_that_is_the_cotangent_itself_shares_no_memory_with_it(tmp_path: Path) -> None:
-    shift = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "x[:, :hidden] + self.scale")
-    setting = setting_of(tmp_path, shift, "backward: true\n")
-
-    class Shift(Honest):
-        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
-            return x[:, :24] + self.scale
-
-    require_passed(checked(setting, Shift)[0])
+    setting = setting_of(tmp_path, returning("x[:, :hidden] + self.scale"), "backward: true\n")
+    require_passed(checked(setting, stepping(lambda self, x, mask: x[:, :24] + self.scale))[0])
     assert not setting.spec.shared_inputs
 
 
@@ -182,14 +176,8 @@ class Cut(torch.autograd.Function):
 
 
 def test_a_gradient_that_is_a_part_of_the_cotangent_shares_no_memory_with_it(tmp_path: Path) -> None:
-    padded = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "nn.functional.pad(x, (0, 0, 2, 0))")
-    setting = setting_of(tmp_path, padded, "backward: true\n")
-
-    class Padded(Honest):
-        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
-            return Cut.apply(x)
-
-    require_passed(checked(setting, Padded)[0])
+    setting = setting_of(tmp_path, returning("nn.functional.pad(x, (0, 0, 2, 0))"), "backward: true\n")
+    require_passed(checked(setting, stepping(lambda self, x, mask: Cut.apply(x)))[0])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
@@ -258,16 +246,13 @@ def test_operations_of_both_directions_count(layer: Setting, tmp_path: Path) -> 
 
 
 def test_a_problem_without_gradients_is_named(tmp_path: Path) -> None:
-    constant = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "mask * 2")
     with pytest.raises(InvalidProblem) as raised:
-        setting_of(tmp_path, constant, "backward: true\n")
+        setting_of(tmp_path, returning("mask * 2"), "backward: true\n")
     assert tells(str(raised.value), "backward", "gradient")
 
 
 def test_mutants_are_told_from_the_step_and_a_gradient_without_weights_is_none(tmp_path: Path) -> None:
-    scaled = LAYER.replace("torch.tanh(self.project(x)) * self.scale * mask", "x * self.scale * mask").replace(
-        "40, 24", "24, 24"
-    )
+    scaled = returning("x * self.scale * mask").replace("40, 24", "24, 24")
     laid(tmp_path, {"problem.py": scaled, "problem.yaml": "backward: true\n"})
     check = check_problem(load_problem(tmp_path), ["full"], 1, "cpu", lambda what: None)
     let_pass = {one.name for one in check.mutants if one.advice}
