@@ -23,14 +23,7 @@ from tests.referee.answers.test_reference import problem
 from tests.referee.test_shortage import fake_memory
 
 GIB = 2**30
-LARGE = """
-def get_inputs():
-    return [torch.rand(112, 64, 512, 512)]
-
-def get_init_inputs():
-    return []
-"""
-SMALL = LARGE.replace("112, 64, 512, 512", "1024, 256")
+LARGE, SMALL = "torch.rand(112, 64, 512, 512)", "torch.rand(1024, 256)"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +47,7 @@ def test_parameters_count(tmp_path: Path) -> None:
 
 def test_referee_holds_few_copies_of_inputs_whose_rows_depend_on_each_other(tmp_path: Path) -> None:
     """Half of all it holds is the oracle's, in float64."""
-    made = problem(tmp_path, "return x / x.norm()", SMALL.replace("1024, 256", "16384, 256"), yaml="")
+    made = problem(tmp_path, "return x / x.norm()", "torch.rand(16384, 256)", yaml="")
     setting = prepare_setting(made, "full", 1, "cpu")
     inputs = make_inputs(setting, Drawn(2))
     phases: list[tuple[int, Callable[[], object]]] = [
@@ -69,7 +62,9 @@ def test_referee_holds_few_copies_of_inputs_whose_rows_depend_on_each_other(tmp_
         assert live.peak_bytes < (most + 1) * 2**24
 
 
-@pytest.mark.parametrize("forward", ["return x * float(x.sum())", "return x / 0 if x else x", "raise SystemExit"])
+@pytest.mark.parametrize(
+    "forward", ["return x * float(x.sum())", "return x / 0 if x else x", "raise SystemExit\nreturn x"]
+)
 def test_what_needs_real_memory_has_no_known_need(tmp_path: Path, forward: str) -> None:
     assert need_of(problem(tmp_path, forward, SMALL, yaml=""), "full") is None
 
@@ -96,19 +91,19 @@ def test_large_parameters_count_beside_small_inputs(tmp_path: Path, monkeypatch:
     assert failed.value.verdict is Verdict.UNSUPPORTED
 
 
-@pytest.mark.parametrize(("tail", "free_gib"), [(LARGE, 40), (LARGE, 80), (SMALL, 1)])
+@pytest.mark.parametrize(("inputs", "free_gib"), [(LARGE, 40), (LARGE, 80), (SMALL, 1)])
 def test_a_case_that_may_fit_is_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: str, free_gib: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: str, free_gib: int
 ) -> None:
     fake_memory(monkeypatch, free_gib)
-    has_room = require_memory(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
-    assert has_room is (tail == SMALL)
+    has_room = require_memory(problem(tmp_path, "return torch.relu(x)", inputs, yaml=""), ["full"])
+    assert has_room is (inputs == SMALL)
 
 
 def test_a_need_that_is_not_known_leaves_no_room_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_memory(monkeypatch, free_gib=80)
-    tail = SMALL.replace("    return [torch.rand", "    float(torch.ones(1))\n    return [torch.rand")
-    assert not require_memory(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
+    unknown = f"{SMALL} * float(torch.ones(1))"
+    assert not require_memory(problem(tmp_path, "return torch.relu(x)", unknown, yaml=""), ["full"])
 
 
 def test_two_fifths_of_a_gpu_are_little_enough() -> None:

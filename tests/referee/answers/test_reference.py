@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,29 +14,27 @@ from harness.referee.answers.reference import _GENERATORS, InvalidProblem, Refer
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Case, Problem, load_problem
 from tests.files import laid
-
-HEAD = "import torch\nimport torch.nn as nn\n"
-TAIL = """
-rows = 6
-columns = 4
-
-def get_inputs():
-    return [torch.randn(rows, columns)]
-
-def get_init_inputs():
-    return []
-"""
+from tests.problem_text import problem_text
 
 
 def problem(
-    tmp_path: Path, forward: str, tail: str = TAIL, init: str = "pass", yaml: str = "independent_batch: true\n"
+    tmp_path: Path,
+    forward: str,
+    inputs: str = "torch.randn(rows, columns)",
+    init: str = "",
+    yaml: str = "independent_batch: true\n",
+    more: str = "",
+    constants: str = "rows = 6\ncolumns = 4",
+    arguments: str = "",
 ) -> Problem:
-    """A problem whose Model has these bodies."""
-    model = "class Model(nn.Module):\n    def __init__(self, *args):\n        super().__init__()\n"
-    model += textwrap.indent(init, "        ") + "\n    def forward(self, x, *more):\n"
-    source = HEAD + model + textwrap.indent(forward, "        ") + "\n" + tail
-    yaml += "cases: {small: {constants: {rows: 3}}}\n" * ("rows" in tail)
+    """A problem whose Model has these bodies. `more`: the end of its file."""
+    source = problem_text(forward, inputs, init, constants=constants, given="x, *more", arguments=arguments) + more
+    yaml += "cases: {small: {constants: {rows: 3}}}\n" * ("rows" in inputs)
     return load_problem(laid(tmp_path / "made_up", {"problem.py": source, "problem.yaml": yaml}))
+
+
+def init_inputs(returned: str) -> str:
+    return f"def get_init_inputs():\n    return {returned}\n"
 
 
 def setting(*args: Any, case: str = "full", **options: Any) -> Setting:
@@ -58,8 +55,8 @@ def test_a_case_changes_the_inputs(tmp_path: Path) -> None:
 
 
 def test_shapes_are_asked_for_while_no_other_thread_draws(tmp_path: Path) -> None:
-    tail = TAIL.replace("    return [torch.randn", "    asked.append(is_free())\n    return [torch.randn")
-    reference = Reference(problem(tmp_path, "return x", "asked, is_free = [], bool\n" + tail), "full", "cpu")
+    asking = "(asked.append(is_free()), torch.randn(6, 4))[1]"
+    reference = Reference(problem(tmp_path, "return x", asking, more="asked, is_free = [], bool\n"), "full", "cpu")
 
     def is_free() -> bool:
         found = []
@@ -98,19 +95,19 @@ def test_a_model_is_in_evaluation_mode(tmp_path: Path) -> None:
 
 def test_a_case_s_init_inputs_replace_the_problem_s(tmp_path: Path) -> None:
     yaml = "cases:\n  odd:\n    init_inputs: [3, [1, [2, 4]], true]\n"
-    made = problem(tmp_path, "return x", TAIL.replace("rows", "n").replace("[]", "[7]"), yaml=yaml)
+    made = problem(tmp_path, "return x", "torch.randn(6, 4)", yaml=yaml, more=init_inputs("[7]"))
     assert Reference(made, "odd", "cpu").init_inputs == [3, (1, (2, 4)), True]
     assert Reference(made, "full", "cpu").init_inputs == [7]
 
 
 def test_constants_of_the_case_reach_the_init_inputs(tmp_path: Path) -> None:
-    made = problem(tmp_path, "return x", TAIL.replace("return []", "return [rows * 2]"))
+    made = problem(tmp_path, "return x", more=init_inputs("[rows * 2]"))
     assert Reference(made, "small", "cpu").init_inputs == [6]
 
 
 def test_a_problem_may_hold_a_dataclass(tmp_path: Path) -> None:
-    tail = TAIL + "\nimport dataclasses\n\n@dataclasses.dataclass\nclass Sizes:\n    rows: int = 1\n"
-    assert setting(tmp_path, "return x", tail).spec.shapes == ((6, 4),)
+    more = "\nimport dataclasses\n\n@dataclasses.dataclass\nclass Sizes:\n    rows: int = 1\n"
+    assert setting(tmp_path, "return x", more=more).spec.shapes == ((6, 4),)
 
 
 @pytest.mark.parametrize(
@@ -149,16 +146,16 @@ def test_memory_that_the_reference_shares_is_known(
 
 
 def test_the_form_is_found_without_memory(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return x.t()", TAIL.replace("rows = 6", "rows = 1 << 40"))
+    made = setting(tmp_path, "return x.t()", constants="rows = 1 << 40\ncolumns = 4")
     assert made.spec.shapes == ((4, 1 << 40),)
 
 
 @pytest.mark.parametrize(
     ("forward", "init"),
     [
-        ("return x * 2 if x.sum() > 1e9 else x * 3", "pass"),
+        ("return x * 2 if x.sum() > 1e9 else x * 3", ""),
         ("return x * self.mask", "self.mask = torch.ones(4)"),
-        ("return x * x.max().item()", "pass"),
+        ("return x * x.max().item()", ""),
     ],
     ids=["branch on values", "tensor outside the state", "item"],
 )
@@ -167,47 +164,42 @@ def test_a_model_that_runs_on_real_values_alone_is_run(tmp_path: Path, forward: 
 
 
 def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
-    tail = TAIL.replace("torch.randn(rows, columns)", "torch.randn(rows, columns) * torch.randn(4).max().item()")
-    made = setting(tmp_path, "return x", tail)
+    made = setting(tmp_path, "return x", "torch.randn(rows, columns) * torch.randn(4).max().item()")
     assert (made.meta_inputs, made.spec.shapes) == (None, ((6, 4),))
 
 
 @pytest.mark.parametrize(
-    ("forward", "tail", "complaint"),
+    ("forward", "more", "complaint"),
     [
+        ("return x", "1 / 0\n", r"can't be executed .* at problem\.py:\d+: ZeroDivisionError"),
+        ("return x", "raise SystemExit(0)\n", r"can't be executed .* at problem\.py:\d+: SystemExit: 0"),
         (
-            "return x",
-            TAIL + "\n1 / 0\n",
-            r"can't be executed .* at problem\.py:\d+: ZeroDivisionError",
+            "raise SystemExit(0)\nreturn x",
+            "",
+            r"Model\.forward\(\) failed in case 'full' at problem\.py:\d+: SystemExit: 0",
         ),
+        ("return x", init_inputs("3"), r"get_init_inputs\(\) failed in case 'full': TypeError"),
         (
             "return x",
-            TAIL + "\nraise SystemExit(0)\n",
-            r"can't be executed .* at problem\.py:\d+: SystemExit: 0",
-        ),
-        ("raise SystemExit(0)", TAIL, r"Model\.forward\(\) failed in case 'full' at problem\.py:\d+: SystemExit: 0"),
-        ("return x", TAIL.replace("return []", "return 3"), r"get_init_inputs\(\) failed in case 'full': TypeError"),
-        (
-            "return x",
-            TAIL.replace("return []", "return [torch.zeros(1)]"),
+            init_inputs("[torch.zeros(1)]"),
             r"get_init_inputs\(\) of case 'full' returns a torch\.Tensor; plain values belong",
         ),
-        ("return x", TAIL.replace("torch.randn(rows", "torch.randm(rows"), r"get_inputs\(\) failed in case 'full'"),
-        ("return x @ x", TAIL, r"Model\.forward\(\) failed in case 'full' at problem\.py:\d+: RuntimeError"),
-        ("return x + missing", TAIL, r"at problem\.py:\d+: NameError"),
-        ("return x.tolist()", TAIL, r"Model\.forward\(\) (failed|returns a tuple)"),
-        ("return {x}", TAIL, r"Model\.forward\(\) returns a set"),
-        ("return (x, 3)", TAIL, r"Model\.forward\(\) returns a tuple"),
-        ("return ()", TAIL, r"Model\.forward\(\) returns"),
+        ("return x", "del rows\n", r"get_inputs\(\) failed in case 'full'"),
+        ("return x @ x", "", r"Model\.forward\(\) failed in case 'full' at problem\.py:\d+: RuntimeError"),
+        ("return x + missing", "", r"at problem\.py:\d+: NameError"),
+        ("return x.tolist()", "", r"Model\.forward\(\) (failed|returns a tuple)"),
+        ("return {x}", "", r"Model\.forward\(\) returns a set"),
+        ("return (x, 3)", "", r"Model\.forward\(\) returns a tuple"),
+        ("return ()", "", r"Model\.forward\(\) returns"),
     ],
 )
-def test_a_broken_problem_is_blamed_in_words(tmp_path: Path, forward: str, tail: str, complaint: str) -> None:
+def test_a_broken_problem_is_blamed_in_words(tmp_path: Path, forward: str, more: str, complaint: str) -> None:
     with pytest.raises(InvalidProblem, match=complaint):
-        setting(tmp_path, forward, tail)
+        setting(tmp_path, forward, more=more)
 
 
 def test_what_a_problem_prints_is_no_output_of_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    setting(tmp_path, "print('called', 1, sep='-'); return x", TAIL + "\nprint('hello')\n")
+    setting(tmp_path, "print('called', 1, sep='-'); return x", more="print('hello')\n")
     out, err = capsys.readouterr()
     assert out == ""
     assert {"hello", "called-1"} <= set(err.splitlines())
@@ -316,7 +308,7 @@ def test_the_oracle_does_not_change_the_model(tmp_path: Path) -> None:
 
 
 def test_full_of_a_plain_file_is_its_only_case(tmp_path: Path) -> None:
-    assert problem(tmp_path, "return x", TAIL.replace("rows", "n")).cases == {"full": Case()}
+    assert problem(tmp_path, "return x", "torch.randn(6, 4)").cases == {"full": Case()}
 
 
 def test_seeds_of_a_setting_differ_by_purpose_and_case(tmp_path: Path) -> None:
@@ -328,12 +320,8 @@ def test_seeds_of_a_setting_differ_by_purpose_and_case(tmp_path: Path) -> None:
 
 
 def test_inputs_from_other_generators_come_out_the_same_again(tmp_path: Path) -> None:
-    tail = (
-        "import random\nimport numpy\n"
-        "def get_inputs():\n    return [torch.from_numpy(numpy.random.rand(4)), random.random()]\n"
-        "def get_init_inputs():\n    return []\n"
-    )
-    reference = Reference(problem(tmp_path, "return x", tail), "full", "cpu")
+    inputs, constants = "torch.from_numpy(numpy.random.rand(4)), random.random()", "import random\nimport numpy"
+    reference = Reference(problem(tmp_path, "return x", inputs, constants=constants), "full", "cpu")
     first, again, other = (reference.make_inputs(seed) for seed in (1, 1, 2))
     assert torch.equal(first[0], again[0])
     assert first[1] == again[1]
@@ -342,8 +330,7 @@ def test_inputs_from_other_generators_come_out_the_same_again(tmp_path: Path) ->
 
 @pytest.mark.parametrize("made", ["torch.rand(4).cuda()", "torch.rand(4, device='cuda')", "torch.rand(4).to('cuda:0')"])
 def test_inputs_that_name_the_gpu_come_to_the_referees_device(tmp_path: Path, made: str) -> None:
-    tail = f"def get_inputs():\n    return [{made}]\ndef get_init_inputs():\n    return []\n"
-    reference = Reference(problem(tmp_path, "return x", tail), "full", "cpu")
+    reference = Reference(problem(tmp_path, "return x", made), "full", "cpu")
     assert reference.make_inputs(1)[0].device.type == "cpu"
     assert reference.input_specs()[0].is_meta
 

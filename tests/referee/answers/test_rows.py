@@ -14,23 +14,15 @@ from harness.referee.judgement import judge_values
 from harness.referee.setting import Setting, prepare_setting
 from tests.referee.answers.test_reference import setting
 
-ONE = """
-def get_inputs():
-    return [torch.randn(6, 4)]
-
-def get_init_inputs():
-    return []
-"""
-PRODUCT = ONE.replace("[torch.randn(6, 4)]", "[torch.randn(6, 4), torch.randn(4, 3)]")
-TRANSPOSED = ONE.replace("[torch.randn(6, 4)]", "[torch.randn(4, 6), torch.randn(4, 3)]")
-INDICES = ONE.replace("[torch.randn(6, 4)]", "[torch.randn(6, 4), torch.randint(6, (6, 4))]")
+ONE = "torch.randn(6, 4)"
+PRODUCT = "torch.randn(6, 4), torch.randn(4, 3)"
+TRANSPOSED = "torch.randn(4, 6), torch.randn(4, 3)"
+INDICES = "torch.randn(6, 4), torch.randint(6, (6, 4))"
 
 
-def unclaimed(
-    tmp_path: Path, forward: str, tail: str = ONE, budget: int = 1, init: str = "pass"
-) -> tuple[Setting, Any]:
+def unclaimed(tmp_path: Path, forward: str, given: str = ONE, budget: int = 1, init: str = "") -> tuple[Setting, Any]:
     """A problem that claims nothing, whose rows have been looked for, and its inputs."""
-    made = setting(tmp_path, forward, tail, init=init, yaml="")
+    made = setting(tmp_path, forward, given, init, yaml="")
     made.oracle._budget = budget
     inputs = made.reference.make_inputs(3)
     made.oracle.find_rows(inputs, made.spec)
@@ -38,7 +30,7 @@ def unclaimed(
 
 
 @pytest.mark.parametrize(
-    ("forward", "tail", "axes"),
+    ("forward", "given", "axes"),
     [
         ("return x / x.norm(dim=1, keepdim=True)", ONE, (0,)),
         ("return torch.softmax(x, 1)", ONE, (0,)),
@@ -48,8 +40,8 @@ def unclaimed(
         ("return x.T @ more[0]", TRANSPOSED, (1, None)),
     ],
 )
-def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, tail: str, axes: tuple[int | None, ...]) -> None:
-    made, inputs = unclaimed(tmp_path, forward, tail)
+def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, given: str, axes: tuple[int | None, ...]) -> None:
+    made, inputs = unclaimed(tmp_path, forward, given)
     rows = made.oracle.rows(inputs, made.spec)
     assert rows is not None
     assert (rows.count, rows.axes) == (6, axes)
@@ -60,7 +52,7 @@ def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, tail: str, a
 
 
 @pytest.mark.parametrize(
-    ("forward", "tail"),
+    ("forward", "given"),
     [
         ("return x / x.norm()", ONE),
         ("return x - x.mean()", ONE),
@@ -76,8 +68,8 @@ def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, tail: str, a
         ("return x.gather(0, more[0])", INDICES),
     ],
 )
-def test_what_depends_on_other_rows_or_on_its_place_comes_whole(tmp_path: Path, forward: str, tail: str) -> None:
-    made, inputs = unclaimed(tmp_path, forward, tail)
+def test_what_depends_on_other_rows_or_on_its_place_comes_whole(tmp_path: Path, forward: str, given: str) -> None:
+    made, inputs = unclaimed(tmp_path, forward, given)
     assert made.oracle.rows(inputs, made.spec) is None
     assert [rows for rows, _ in made.oracle.pieces(inputs, made.spec)] == [slice(None)]
     assert made.oracle.kind == "float64"  # what a division raised is none of the whole's
@@ -99,7 +91,7 @@ def test_an_answer_that_fits_a_piece_is_not_divided(tmp_path: Path) -> None:
 def test_rows_are_searched_for_where_that_costs_less_than_judging_all(
     tmp_path: Path, device: str, columns: int, is_divided: bool
 ) -> None:
-    made = setting(tmp_path, "return torch.relu(x)", ONE.replace("6, 4", f"6, {columns}"), yaml="")
+    made = setting(tmp_path, "return torch.relu(x)", f"torch.randn(6, {columns})", yaml="")
     made.oracle._device = device  # its memory isn't needed to see how it is divided
     inputs = made.inputs_with_rows(3)
     assert (made.oracle.rows(inputs, made.spec) is not None) == is_divided

@@ -15,17 +15,17 @@ from harness.referee.ceilings import work as work_module
 from harness.referee.ceilings.work import NO_OPERATIONS, is_computed_in, operations_of_run, work_of
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Case
-from tests.referee.answers.test_reference import TAIL, problem, setting
+from tests.referee.answers.test_reference import problem, setting
 
-CONV = (
-    "rows = 2\n\ndef get_inputs():\n    return [torch.rand(rows, 3, 8, 8)]\n\ndef get_init_inputs():\n    return []\n"
-)
+CONVOLUTION = "return self.conv(x)", "torch.rand(rows, 3, 8, 8)", "self.conv = nn.Conv2d(3, 4, 3, bias=False)"
 
 
 def test_a_convolution_moves_each_tensor_once_and_counts_two_for_a_multiply_add(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return self.conv(x)", CONV, init="self.conv = nn.Conv2d(3, 4, 3, bias=False)")
-    operations = 2 * 2 * 4 * 36 * 3 * 9
-    bytes_read, bytes_written = 4 * (2 * 3 * 64 + 4 * 3 * 9), 4 * 2 * 4 * 36
+    made = setting(
+        tmp_path, "return self.conv(x)", "torch.rand(rows, 3, 8, 8)", "self.conv = nn.Conv2d(3, 4, 3, bias=False)"
+    )
+    operations = 2 * 6 * 4 * 36 * 3 * 9
+    bytes_read, bytes_written = 4 * (6 * 3 * 64 + 4 * 3 * 9), 4 * 6 * 4 * 36
     assert work_of(made) == Work(bytes_read + bytes_written, operations, bytes_written, convolutions=operations)
 
 
@@ -63,19 +63,19 @@ def test_what_the_reference_computes_in_is_that_of_its_products_else_of_its_tens
 
 @pytest.mark.parametrize(("switch", "expected"), [("cudnn_allow_tf32", False), ("matmul_allow_tf32", True)])
 def test_convolutions_have_a_switch_of_their_own(tmp_path: Path, switch: str, expected: bool) -> None:
-    made = setting(tmp_path, "return self.conv(x)", CONV, init="self.conv = nn.Conv2d(3, 4, 3, bias=False)")
+    made = setting(
+        tmp_path, "return self.conv(x)", "torch.rand(rows, 3, 8, 8)", "self.conv = nn.Conv2d(3, 4, 3, bias=False)"
+    )
     assert is_computed_in("float32", made, {switch: True}) is expected
 
 
 def test_views_of_one_tensor_are_read_once(tmp_path: Path) -> None:
-    tail = "def get_inputs():\n    x = torch.rand(6, 4)\n    return [x, x.t(), x.expand(5, 6, 4)]\n"
-    tail += "\ndef get_init_inputs():\n    return []\n"
-    assert work_of(setting(tmp_path, "return x + 1", tail)) == Work(4 * (24 + 24), None, 4 * 24)
+    views = "*(lambda x: (x, x.t(), x.expand(5, 6, 4)))(torch.rand(6, 4))"
+    assert work_of(setting(tmp_path, "return x + 1", views)) == Work(4 * (24 + 24), None, 4 * 24)
 
 
 def test_of_a_large_tensor_only_the_slice_given_is_read(tmp_path: Path) -> None:
-    tail = "def get_inputs():\n    return [torch.rand(100, 4)[:6]]\n\ndef get_init_inputs():\n    return []\n"
-    assert work_of(setting(tmp_path, "return x + 1", tail)) == Work(4 * (24 + 24), None, 4 * 24)
+    assert work_of(setting(tmp_path, "return x + 1", "torch.rand(100, 4)[:6]")) == Work(4 * (24 + 24), None, 4 * 24)
 
 
 def test_every_output_and_dtype_counts(tmp_path: Path) -> None:
@@ -88,8 +88,7 @@ def test_a_model_that_needs_a_device_has_bytes_but_no_operations(tmp_path: Path)
 
 
 def test_nothing_to_move_is_no_work(tmp_path: Path) -> None:
-    tail = "def get_inputs():\n    return [torch.rand(0, 4)]\n\ndef get_init_inputs():\n    return []\n"
-    assert work_of(setting(tmp_path, "return x + 1", tail)) is None
+    assert work_of(setting(tmp_path, "return x + 1", "torch.rand(0, 4)")) is None
 
 
 def _fails(*args: object, **kwargs: object) -> int:
@@ -115,25 +114,25 @@ def test_without_memory_to_count_in_there_is_no_count(tmp_path: Path, monkeypatc
 
 
 def test_what_problem_py_states_replaces_the_count_and_follows_the_case(tmp_path: Path) -> None:
-    stated = TAIL + "least_bytes = 4 * rows * columns\nleast_operations = 2e0 * rows * columns\n"
-    made = problem(tmp_path, "return x @ x.t()", stated)
+    stated = "least_bytes = 4 * rows * columns\nleast_operations = 2e0 * rows * columns\n"
+    made = problem(tmp_path, "return x @ x.t()", more=stated)
     full, small = (prepare_setting(made, case, 42, "cpu") for case in ("full", "small"))
     assert work_of(full) == Work(96, 48, 96)  # of 144 bytes of output no more are written than move
     assert work_of(small) == Work(48, 24, 36)
 
 
 def test_one_statement_leaves_the_other_to_the_count(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return x @ x.t()", TAIL + "least_bytes = 1000\n")
+    made = setting(tmp_path, "return x @ x.t()", more="least_bytes = 1000\n")
     assert work_of(made) == Work(1000, 2 * 6 * 6 * 4, 4 * 36, convolutions=0)
 
 
 def test_operations_may_be_stated_to_be_none(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return x @ x.t()", TAIL + "least_operations = 0\n")
+    made = setting(tmp_path, "return x @ x.t()", more="least_operations = 0\n")
     assert work_of(made) == Work(4 * (24 + 36), None, 4 * 36)
 
 
 def test_a_case_with_init_inputs_of_its_own_is_counted(tmp_path: Path) -> None:
-    written = problem(tmp_path, "return x + 1", TAIL + "least_bytes = 1000\n")
+    written = problem(tmp_path, "return x + 1", more="least_bytes = 1000\n", arguments="rows")
     made = dataclasses.replace(written, cases={"odd": Case({}, (3,))})
     assert work_of(prepare_setting(made, "odd", 42, "cpu")) == Work(2 * 4 * 24, None, 4 * 24)
 
@@ -141,4 +140,4 @@ def test_a_case_with_init_inputs_of_its_own_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["-1", "2**63", "float('nan')", "'4 * rows'", "[4]"])
 def test_what_is_no_amount_makes_the_problem_invalid(tmp_path: Path, value: str) -> None:
     with pytest.raises(InvalidProblem, match="least_bytes"):
-        setting(tmp_path, "return x", TAIL + f"least_bytes = {value}\n")
+        setting(tmp_path, "return x", more=f"least_bytes = {value}\n")
