@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from harness.referee.answers.serial_sums import SerialSums, convolution
+from harness.referee.answers.tf32 import tf32_allowed
 
 _TF32 = 1e-5
 """A share of the largest value: float32 in another algorithm stays below it, tf32 doesn't."""
@@ -78,12 +79,8 @@ class QuickSums(SerialSums):
 
 
 def tf32_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    saved = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = True
-    try:
+    with tf32_allowed(True):
         return torch.bmm(a.repeat(b.shape[0] // a.shape[0], 1, 1), b)
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = saved
 
 
 def tf32_convolution(*given: Any) -> Any:
@@ -92,12 +89,9 @@ def tf32_convolution(*given: Any) -> Any:
 
 
 def _is_in_tf32(*given: Any) -> bool:
-    usual, saved = torch.ops.aten.convolution(*given), torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = False
-    try:
+    usual = torch.ops.aten.convolution(*given)
+    with tf32_allowed(False):
         strict = torch.ops.aten.convolution(*given)
-    finally:
-        torch.backends.cudnn.allow_tf32 = saved
     return bool((usual - strict).abs().max() > _TF32 * strict.abs().max())
 
 

@@ -25,7 +25,7 @@ from harness.referee.answers.reference import (
 )
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
-from harness.referee.answers.tf32 import convolutions_in_tf32
+from harness.referee.answers.tf32 import convolutions_in_tf32, tf32_allowed
 from harness.sandbox.memory import available_bytes
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
@@ -135,7 +135,7 @@ class Oracle:
         an error there makes the oracle a float32 one for good."""
         if self.kind == "float64":
             try:
-                with torch.no_grad(), _strict_float32():
+                with torch.no_grad(), tf32_allowed(False):
                     model = self._double_on(self._device)
                     return _outputs(model(*[_double(v) for v in inputs]))
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
@@ -193,7 +193,7 @@ class Oracle:
         return found if found and found.fit(inputs) else None
 
     def _strictly(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        with _strict_float32():
+        with tf32_allowed(False):
             return self._run(self._native, inputs)
 
     def _run(self, model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
@@ -274,17 +274,6 @@ class Oracle:
 
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 """The layout for each number of dimensions."""
-
-
-class _strict_float32:  # noqa: N801
-    """Context: products and convolutions of float32 don't use tf32."""
-
-    def __enter__(self) -> None:
-        self._saved = (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-
-    def __exit__(self, *_: object) -> None:
-        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._saved
 
 
 def _outputs(returned: Any) -> tuple[torch.Tensor, ...]:

@@ -1,7 +1,9 @@
-"""Convolutions as cuDNN computes them on a GPU unless told otherwise, for a device that has no tf32."""
+"""Tf32: whether a GPU uses it, and convolutions as cuDNN computes them by default, for a device that has none."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -10,6 +12,20 @@ from harness.referee.answers.serial_sums import Recomputed
 
 _HALF_A_STEP, _DROPPED = 1 << 12, (1 << 13) - 1
 """Tf32 keeps ten of the 23 bits of float32's mantissa."""
+
+
+@contextmanager
+def tf32_allowed(is_allowed: bool) -> Iterator[None]:
+    """Context: a GPU may take products and convolutions of float32 in tf32, or may not."""
+    switches: tuple[Any, ...] = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = [switch.allow_tf32 for switch in switches]
+    for switch in switches:
+        switch.allow_tf32 = is_allowed
+    try:
+        yield
+    finally:
+        for switch, was_allowed in zip(switches, before, strict=True):
+            switch.allow_tf32 = was_allowed
 
 
 def convolutions_in_tf32() -> Recomputed:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from harness.model.ceilings import Arithmetic
+from harness.referee.answers.tf32 import tf32_allowed
 
 _WARM_UP_S = 0.05
 """The time until code is loaded, algorithms are chosen, and freed memory is cleared (referee.timing.settling)."""
@@ -114,7 +115,7 @@ def measure_matrix_products() -> dict[str, float]:
     }
     rates = {}
     for name, made in makers.items():
-        with _tf32(name == "tf32"), contextlib.suppress(_NoSuchProduct):
+        with tf32_allowed(name == "tf32"), contextlib.suppress(_NoSuchProduct):
             rates[name] = max(map(_best_rate, made))
     return {str(name): rate for name, rate in rates.items()}
 
@@ -176,16 +177,6 @@ def _scaled(side: int) -> _Product:
 def _integers(side: int) -> _Product:
     left, right = (torch.randint(-128, 128, (side, side), dtype=torch.int8, device="cuda") for _ in range(2))
     return lambda: torch._int_mm(left, right.t())
-
-
-@contextlib.contextmanager
-def _tf32(allowed: bool) -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def measure_multiply_adds() -> float | None:
