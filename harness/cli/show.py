@@ -12,7 +12,7 @@ from harness.cli import completion
 from harness.cli.options import EvaluationName, JsonFlag, OfSolution, ResultsFolder
 from harness.cli.printing import print_json, print_report
 from harness.cli.store import open_store
-from harness.errors import UsageError
+from harness.errors import InvalidFile, UsageError
 
 if TYPE_CHECKING:
     from harness.model.evaluation import Evaluation
@@ -93,11 +93,15 @@ def diff(
 
 
 def _cases_of(evaluation: Evaluation, otherwise: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The problem's cases, where its folder is at hand. It isn't for bare files."""
+    """The problem's cases, as far as its folder is at hand. Bare files have none."""
     from harness.workspace.workspace import find_workspace
 
+    name = evaluation.problem.name
     try:
-        return tuple(find_workspace(Path.cwd()).problem(evaluation.problem.name).cases)
+        workspace = find_workspace(Path.cwd())
+        return tuple(workspace.problem(name).cases) if name in workspace.problem_names() else otherwise
+    except InvalidFile:
+        return ()
     except UsageError:
         return otherwise
 

@@ -211,8 +211,11 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
             next_step="run it on a GPU",
         )
     small = next((case for case in setting.problem.cases if case != FULL), None)
+    drawn: list[Any] = []
     if small is not None and not any(map(_may_be_indices, specs)):
         drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
+    if len(drawn) == len(specs):  # lists may have another length there
+        pass
     elif tensor_bytes(specs) <= _DRAWN_BYTES:
         drawn = setting.reference.make_inputs(seed)
     else:

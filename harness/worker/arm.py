@@ -22,7 +22,6 @@ from harness.sandbox.wire.construction import (
     training_step,
     varied_initialisers,
 )
-from harness.sandbox.wire.input_form import takes_parts
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -123,7 +122,7 @@ class Arm:
                     in_place.append(name)
                 target.copy_(given)
                 loaded.append(name)
-        self._model = takes_parts(optimize(model, request.optimization), decode_value(request.forms))
+        self._model = optimize(model, request.optimization, decode_value(request.forms))
         if request.step is not None:
             self._model = _stepping(self._model, model, request.step)
         self._channels_last = request.optimization is not None and request.optimization.channels_last

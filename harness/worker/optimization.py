@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from harness.sandbox.wire.input_form import Form, takes_parts
 from harness.sandbox.wire.messages import Optimization
 
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 """Formats by the number of a tensor's dimensions; others have no such layout."""
 
 
-def optimize(model: torch.nn.Module, wanted: Optimization | None) -> Any:
-    """The model to call in turns. Compilation itself happens at the first call, which is a warm-up."""
+def optimize(model: torch.nn.Module, wanted: Optimization | None, forms: Sequence[Form] | None = None) -> Any:
+    """The model to call in turns, with the parts of inputs that have these forms. Compilation itself happens at the
+    first call, which is a warm-up."""
     if wanted is None:
-        return model
+        return takes_parts(model, forms)
     if wanted.channels_last:
         for tensor in (*model.parameters(), *model.buffers()):
             tensor.data = in_channels_last(tensor.data)
     if wanted.dtype is not None:
-        return _in_dtype(model, getattr(torch, wanted.dtype))
+        dtype = getattr(torch, wanted.dtype)
+        return _in_dtype(takes_parts(model.to(dtype), forms), dtype)
     if wanted.compile_mode is None:
-        return model
-    return torch.compile(model, mode=wanted.compile_mode)
+        return takes_parts(model, forms)
+    return takes_parts(torch.compile(model, mode=wanted.compile_mode), forms)
 
 
-def _in_dtype(model: torch.nn.Module, dtype: torch.dtype) -> Callable[..., Any]:
-    """Wrap the model in a function that takes tensors of another floating type, and gives those of the first that it is
-    called with."""
-    model = model.to(dtype)
+def _in_dtype(model: Callable[..., Any], dtype: torch.dtype) -> Callable[..., Any]:
+    """Wrap a model of this floating type in a function that takes tensors of another, and gives those of the first that
+    it is called with."""
 
     def call(*inputs: Any) -> Any:
         given = next((value.dtype for value in inputs if _is_floating(value) and value.itemsize > 1), dtype)

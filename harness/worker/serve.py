@@ -39,8 +39,8 @@ from harness.worker.extensions import Extensions
 from harness.worker.gpu_compilation import compile_for_gpu
 
 _MESSAGE_CHARS = 20_000
-_OURS = str(Path(__file__).parents[1])
-_LIBRARIES = (_OURS, str(Path(torch.__file__).parents[1]), str(Path(traceback.__file__).parent))
+_OURS = f"{Path(__file__).parents[1]}/"
+_LIBRARIES = (_OURS, f"{Path(torch.__file__).parents[1]}/", f"{Path(traceback.__file__).parent}/", "<frozen ")
 """The folders of code that isn't a solution's: harness, packages, Python's own."""
 
 

@@ -109,7 +109,7 @@ class Oracle:
 
         Raises: InvalidProblem where the claim is wrong.
         """
-        if self._reference.with_indices:
+        if self._reference.irregular:
             if self._is_claimed:
                 raise InvalidProblem(
                     "independent_batch is claimed, but sparse and jagged inputs aren't divided into rows"
@@ -187,6 +187,8 @@ class Oracle:
 
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
         """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""
+        if self._reference.irregular:
+            return None
         if self._is_claimed:
             return claimed_rows(inputs, spec)
         found = self._found.rows

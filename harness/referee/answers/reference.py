@@ -32,7 +32,7 @@ from harness.sandbox.wire.construction import (
     training_step,
     varied_initialisers,
 )
-from harness.sandbox.wire.input_form import Form, count_parts, put_together, take_apart, with_indices
+from harness.sandbox.wire.input_form import Form, NoForm, irregular_kinds, name_parts, put_together, take_apart
 from harness.sandbox.wire.messages import Step
 from harness.sandbox.wire.structure import unpack
 from harness.workspace.problem import Problem
@@ -85,6 +85,12 @@ class OutputSpec:
     def nbytes(self) -> int:
         """The size of all outputs of one call."""
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(self.shapes, self.dtypes, strict=True))
+
+
+OTHER_SHAPES = (
+    "get_inputs() gives tensors of another shape or dtype at every call: sizes, and the number of elements that a "
+    "sparse or jagged tensor stores, must stay the same"
+)
 
 
 class Reference:
@@ -157,16 +163,19 @@ class Reference:
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed, self.device)
             with torch.no_grad(), large_draws_on(self.device), Placed(self.device), initialisers:
-                model: torch.nn.Module = self._module.Model(*self.init_inputs)
-            model.register_forward_pre_hook(self._assembly)
+                model = self._with_assembly(self._module.Model(*self.init_inputs))
             return model.to(self.device)
 
     def _constructed_on_meta(self) -> torch.nn.Module:
         complaint = "Model(*init_inputs) works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
-            model: torch.nn.Module = self._module.Model(*self.init_inputs)
-        model.register_forward_pre_hook(self._assembly)
+            model = self._with_assembly(self._module.Model(*self.init_inputs))
         return model.to("meta")
+
+    def _with_assembly(self, model: torch.nn.Module) -> torch.nn.Module:
+        if not isinstance(model, torch.jit.ScriptModule):  # that takes no hooks, and has tensors for inputs
+            model.register_forward_pre_hook(self._assembly, prepend=True)
+        return model
 
     def _ready(self, model: torch.nn.Module) -> torch.nn.Module:
         model.eval()
@@ -211,9 +220,15 @@ class Reference:
         return self._assembly.forms
 
     @property
-    def with_indices(self) -> set[str]:
-        """The layouts of sparse and jagged inputs, which can't be divided into rows."""
-        return with_indices(self.forms or ())
+    def irregular(self) -> set[str]:
+        """The kinds of sparse and jagged inputs, which can't be divided into rows."""
+        return irregular_kinds(self.forms or ())
+
+    def parts_by_input(self, count: int) -> list[list[str]]:
+        """Name the parts of each input, of `count` parts in all: 'input 0', or 'input 0.values()'."""
+        named = [[*name_parts(form, f"input {number}")] for number, form in enumerate(self.forms or ())]
+        rest = count - sum(map(len, named))
+        return named + [[f"input {number}"] for number in range(len(named), len(named) + rest)]
 
     def make_inputs(self, seed: int) -> list[Any]:
         """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes. Returns the parts
@@ -230,10 +245,10 @@ class Reference:
         return [value.to(self.device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
     def _apart(self, inputs: Iterable[Any]) -> list[Any]:
-        parts: list[Any] = []
+        values, parts = list(inputs), list[Any]()
         try:
-            forms = tuple(take_apart(value, parts) for value in inputs)
-        except ValueError as error:
+            forms = tuple(take_apart(value, parts) for value in values)
+        except NoForm as error:
             raise InvalidProblem(f"get_inputs() of case '{self.case}' returns a {error}") from None
         self._assembly.expect(forms)
         return parts
@@ -247,7 +262,7 @@ class Reference:
         complaint = "get_inputs() works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
             inputs = self._apart(self._module.get_inputs())
-        if self.with_indices:
+        if self.irregular:
             raise InvalidProblem(f"{complaint}: sparse and jagged inputs need their indices")
         return inputs
 
@@ -269,7 +284,7 @@ class Reference:
             return ()
         arguments = list(inspect.signature(self._module.Model.forward).parameters)[1:]
         forms = self.forms or (None,) * len(arguments)
-        of_parts = [name for name, form in zip(arguments, forms, strict=False) for _ in range(count_parts(form))]
+        of_parts = [part for name, form in zip(arguments, forms, strict=False) for part in name_parts(form, name)]
         named = itertools.zip_longest(inputs[: -self.step.cotangents], of_parts)
         return (*(name or "an input" for value, name in named if is_differentiable(value)), *self.step.parameters)
 
@@ -396,6 +411,8 @@ def tensors_of(returned: Any) -> list[torch.Tensor]:
         raise InvalidProblem(
             f"Model.forward() returns a {structure}; tensors, or tuples, lists and dicts of them, belong"
         )
+    if any(one.is_nested or one.layout is not torch.strided for one in outputs):
+        raise InvalidProblem("Model.forward() returns a sparse or nested tensor: return its values(), say")
     if odd := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
         raise InvalidProblem(f"Model.forward() returns {odd}, which can't be compared: convert it to bfloat16 or wider")
     return outputs

@@ -14,7 +14,7 @@ import torch
 from harness.devices.base import Host, SharedBuffer
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, dtype_name
+from harness.referee.answers.reference import OTHER_SHAPES, InvalidProblem, OutputSpec, dtype_name
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting
@@ -227,7 +227,7 @@ class Buffers:
         if before is not None and before.tensor is not None:
             form = (before.tensor.shape, before.tensor.dtype)
             if not isinstance(value, torch.Tensor) or (tuple(value.shape), dtype_name(value.dtype)) != form:
-                raise InvalidProblem("get_inputs() gives tensors of another shape or dtype at every call")
+                raise InvalidProblem(OTHER_SHAPES)
             return before
         if isinstance(value, torch.Tensor):
             stride = torch.empty_like(value, device="meta").stride()

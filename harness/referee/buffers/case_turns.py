@@ -248,10 +248,14 @@ class CaseTurns:
                 with at(self.setting.case, one):
                     raise SolutionFailed(
                         Verdict.WRONG_VALUES,
-                        f"input {number} was changed by the call",
+                        f"{self._part(number)} was changed by the call",
                         next_step="write into a tensor of your own (torch.empty_like(x)) instead of the input; "
                         "look for in-place operations and for writes out of bounds",
                     )
+
+    def _part(self, number: int) -> str:
+        named = self.setting.reference.parts_by_input(number + 1)
+        return [part for parts in named for part in parts][number]
 
     def _reference_changes_inputs(self) -> bool:
         """Say whether the reference itself works in place. This is asked only where a solution does."""

@@ -22,8 +22,12 @@ def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
     if not operations_of_run(specimen.setting.model, specimen.inputs).total:
         cheaper = tuple(name for name in cheaper if name != "tf32")  # tensor cores do products alone
     rounded = tuple(_rounded(name) for name in cheaper)
-    tensors = [number for number, value in enumerate(specimen.inputs) if isinstance(value, torch.Tensor)]
-    ignored = tuple(_ignored(number) for number in tensors) if len(tensors) > 1 else ()
+    start, ignored = 0, []
+    for number, parts in enumerate(specimen.setting.reference.parts_by_input(len(specimen.inputs))):
+        own = slice(start, start := start + len(parts))
+        if any(isinstance(value, torch.Tensor) for value in specimen.inputs[own]):
+            ignored.append(_ignored(number, own))
+    ignored = ignored if len(ignored) > 1 else []
     return (*rounded, *ignored, OTHER_WEIGHTS, LEFT_OUT)
 
 
@@ -60,20 +64,20 @@ def _with_rounded_operands(name: str, specimen: Specimen) -> Answers | None:
     return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]
 
 
-def _ignored(number: int) -> Mutant:
+def _ignored(number: int, parts: slice) -> Mutant:
     return Mutant(
         f"input_{number}_ignored",
         f"uses an earlier value of input {number}",
-        partial(_with_other_input, number),
+        partial(_with_other_input, parts),
         f"the outputs don't depend on input {number} beyond the tolerance: draw it with more spread",
         "",
         f"the reference doesn't use input {number}, or each draw gives the same",
     )
 
 
-def _with_other_input(number: int, specimen: Specimen) -> Answers | None:
+def _with_other_input(parts: slice, specimen: Specimen) -> Answers | None:
     inputs = list(specimen.inputs)
-    inputs[number] = specimen.other_inputs[number]
+    inputs[parts] = specimen.other_inputs[parts]
     return _answers(specimen, specimen.setting.model, inputs)
 
 

@@ -8,111 +8,138 @@ tensor are used as they are, and nothing of them is read: they may not have arri
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 Form = Any
-"""None for an input that is a part by itself; else a kind and what belongs to it, as plain values."""
+"""None for an input that is a part by itself; else a kind and what belongs to it, as plain values.
 
-JAGGED = "jagged"
+A list or tuple has the forms within, a dict pairs of key and form, a sparse tensor its shape and whether it is
+coalesced, a jagged one the number of the earlier part that holds its offsets, or None."""
+
 _CONTAINERS = ("list", "tuple", "dict")
-_COMPRESSED = {
-    "sparse_csr": (torch.Tensor.crow_indices, torch.Tensor.col_indices),
-    "sparse_bsr": (torch.Tensor.crow_indices, torch.Tensor.col_indices),
-    "sparse_csc": (torch.Tensor.ccol_indices, torch.Tensor.row_indices),
-    "sparse_bsc": (torch.Tensor.ccol_indices, torch.Tensor.row_indices),
+_ROWS, _COLUMNS = ("crow_indices", "col_indices", "values"), ("ccol_indices", "row_indices", "values")
+_PARTS = {
+    "jagged": ("values", "offsets", "_maybe_min_seqlen", "_maybe_max_seqlen"),
+    "sparse_coo": ("_indices", "_values"),
+    "sparse_csr": _ROWS,
+    "sparse_bsr": _ROWS,
+    "sparse_csc": _COLUMNS,
+    "sparse_bsc": _COLUMNS,
 }
+"""What gives the parts of each kind of tensor: methods of torch.Tensor, or attributes."""
+
+# As they are before a solution is loaded.
+_jagged, _coo = torch.nested.nested_tensor_from_jagged, torch.sparse_coo_tensor
+_compressed = torch.sparse_compressed_tensor
+
+
+class NoForm(ValueError):
+    """An input that has no form: what it is stands in the message."""
 
 
 def take_apart(value: Any, parts: list[Any]) -> Form:
-    """Append the parts of an input, and return its form. Raises: ValueError for a tensor that has none."""
-    if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+    """Append the parts of an input to those of earlier ones, and return its form. Raises: NoForm."""
+    if isinstance(value, torch.Tensor) and (value.is_nested or value.layout is not torch.strided):
         return _take_tensor_apart(value.detach(), parts)
-    if isinstance(value, torch.Tensor) and value.is_nested:
-        raise ValueError("nested tensor of strided layout (layout=torch.jagged is taken)")
     if type(value) in (list, tuple) and any(map(_holds_tensor, value)):
         return (type(value).__name__, tuple(take_apart(one, parts) for one in value))
     if type(value) is dict and any(map(_holds_tensor, value.values())):
-        return ("dict", {key: take_apart(one, parts) for key, one in value.items()})
+        if odd := next((key for key in value if type(key) is not str), None):
+            raise NoForm(f"dict with the key {odd!r}: keys are texts")
+        return ("dict", tuple((key, take_apart(one, parts)) for key, one in value.items()))
     parts.append(value)
     return None
 
 
 def takes_parts(call: Callable[..., Any], forms: Sequence[Form] | None) -> Callable[..., Any]:
     """Let a model be called with parts. `forms`: None where each input is a part."""
-    return call if forms is None else lambda *parts: call(*put_together(forms, parts))
+    if forms is None:
+        return call
+    with warnings.catch_warnings():  # torch's of its first one comes now: a solution may make warnings errors
+        warnings.simplefilter("ignore")
+        torch.eye(1).to_sparse_csr()
+    return lambda *parts: call(*put_together(forms, parts))
 
 
 def put_together(forms: Sequence[Form], parts: Sequence[Any]) -> list[Any]:
     """Make the inputs of their parts."""
     left = iter(parts)
-    return [_put_together(form, left) for form in forms]
+    return [_put_together(form, left, parts) for form in forms]
 
 
-def count_parts(form: Form) -> int:
-    """Count the parts of an input."""
-    return sum(3 if kind in _COMPRESSED else 1 if kind is None else 2 for kind in _kinds(form))
-
-
-def with_indices(forms: Sequence[Form]) -> set[str]:
+def irregular_kinds(forms: Sequence[Form]) -> set[str]:
     """The kinds of tensors of which one part says where another's elements belong: 'jagged', 'sparse_csr' and so on."""
-    return {kind for form in forms for kind in _kinds(form) if kind is not None}
+    return {kind for form in forms for kind in _kinds(form)}
 
 
-def _kinds(form: Form) -> Iterator[str | None]:
-    """The kind of each tensor or plain value of an input; None for one that is a part."""
-    if form is None or form[0] not in _CONTAINERS:
-        yield form and form[0]
+def name_parts(form: Form, name: str) -> Iterator[str]:
+    """Name each part of the input called `name`: 'cache['keys'][0]', 'sparse.values()'."""
+    if form is None:
+        yield name
         return
     kind, content = form
-    for one in content.values() if kind == "dict" else content:
-        yield from _kinds(one)
+    if kind == "dict":
+        for key, one in content:
+            yield from name_parts(one, f"{name}[{key!r}]")
+    elif kind in _CONTAINERS:
+        for number, one in enumerate(content):
+            yield from name_parts(one, f"{name}[{number}]")
+    else:
+        is_shared = kind == "jagged" and content is not None
+        yield from (f"{name}.{part}()" for part in _PARTS[kind] if not (is_shared and part == "offsets"))
+
+
+def _kinds(form: Form) -> Iterator[str]:
+    if form is None:
+        return
+    kind, content = form
+    if kind not in _CONTAINERS:
+        yield kind
+        return
+    for one in content:
+        yield from _kinds(one[1] if kind == "dict" else one)
 
 
 def _holds_tensor(value: Any) -> bool:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return any(map(_holds_tensor, value.values()))
     return any(map(_holds_tensor, value)) if isinstance(value, (list, tuple)) else isinstance(value, torch.Tensor)
 
 
-def _take_tensor_apart(value: torch.Tensor, parts: list[Any]) -> Form:
-    layout = str(value.layout).removeprefix("torch.")
-    if layout == JAGGED:
-        if value.lengths() is not None or value._ragged_idx != 1:  # type: ignore[attr-defined]
-            raise ValueError("jagged tensor with holes, or whose ragged dimension isn't the second")
-        parts += [value.values(), value.offsets()]  # type: ignore[attr-defined]
-        return (JAGGED, None)
-    if layout == "sparse_coo":
-        whole = value.coalesce()
-        parts += [whole.indices(), whole.values()]
-    elif layout in _COMPRESSED:
-        parts += [*(indices(value) for indices in _COMPRESSED[layout]), value.values()]
-    else:
-        raise ValueError(f"tensor of layout {layout}")
-    return (layout, tuple(value.shape))
+def _take_tensor_apart(value: Any, parts: list[Any]) -> Form:
+    kind = str(value.layout).removeprefix("torch.")
+    if kind not in _PARTS:
+        raise NoForm("nested tensor that isn't jagged" if value.is_nested else f"tensor of layout {kind}")
+    names: Sequence[str] = _PARTS[kind]
+    content: Any = tuple(value.shape), kind != "sparse_coo" or value.is_coalesced()
+    if kind == "jagged":
+        if value.lengths() is not None or value._ragged_idx != 1:
+            raise NoForm("jagged tensor with holes, or whose ragged dimension isn't the second")
+        # Torch knows by their offsets, the very same object, which jagged tensors go together.
+        content = next((number for number, part in enumerate(parts) if part is value.offsets()), None)
+        names = [name for name in names if content is None or name != "offsets"]
+    found = (getattr(value, name) for name in names)
+    parts += [one() if callable(one) and not isinstance(one, torch.Tensor) else one for one in found]
+    return (kind, content)
 
 
-def _put_together(form: Form, parts: Iterator[Any]) -> Any:
+def _put_together(form: Form, left: Iterator[Any], parts: Sequence[Any]) -> Any:
     if form is None:
-        return next(parts)
+        return next(left)
     kind, content = form
     if kind == "dict":
-        return {key: _put_together(one, parts) for key, one in content.items()}
-    if kind in ("list", "tuple"):
-        values = [_put_together(one, parts) for one in content]
-        return values if kind == "list" else tuple(values)
-    with warnings.catch_warnings():  # torch's of its first one, which a solution may have made errors
-        warnings.simplefilter("ignore")
-        return _tensor_of(kind, content, parts)
-
-
-def _tensor_of(kind: str, shape: tuple[int, ...], parts: Iterator[torch.Tensor]) -> torch.Tensor:
-    if kind == JAGGED:
-        return torch.nested.nested_tensor_from_jagged(next(parts), next(parts))
+        return {key: _put_together(one, left, parts) for key, one in content}
+    if kind in _CONTAINERS:
+        whole = [_put_together(one, left, parts) for one in content]
+        return whole if kind == "list" else tuple(whole)
+    if kind == "jagged":
+        values, offsets = next(left), next(left) if content is None else parts[content]
+        return _jagged(values, offsets, min_seqlen=next(left), max_seqlen=next(left))
+    shape, is_coalesced = content
+    options: dict[str, Any] = {"size": shape, "check_invariants": False}
     if kind == "sparse_coo":
-        return torch.sparse_coo_tensor(next(parts), next(parts), shape, check_invariants=False, is_coalesced=True)
-    compressed, plain, values = next(parts), next(parts), next(parts)
-    layout = getattr(torch, kind)
-    return torch.sparse_compressed_tensor(compressed, plain, values, shape, layout=layout, check_invariants=False)
+        return _coo(next(left), next(left), is_coalesced=is_coalesced, **options)
+    return _compressed(next(left), next(left), next(left), layout=getattr(torch, kind), **options)

@@ -10,7 +10,15 @@ import pytest
 import torch
 
 from harness.sandbox.wire.codec import decode_value, encode_value
-from harness.sandbox.wire.input_form import Form, count_parts, put_together, take_apart, takes_parts, with_indices
+from harness.sandbox.wire.input_form import (
+    Form,
+    NoForm,
+    irregular_kinds,
+    name_parts,
+    put_together,
+    take_apart,
+    takes_parts,
+)
 
 DENSE = torch.tensor([[0.0, 1.0, 2.0, 0.0], [3.0, 0.0, 0.0, 0.0]])
 SPARSE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -43,27 +51,27 @@ def test_a_dense_tensor_and_a_plain_value_are_a_part(value: Any) -> None:
     form, parts = apart(value)
     assert form is None
     assert parts[0] is value
-    assert count_parts(form) == 1
+    assert [*name_parts(form, "x")] == ["x"]
 
 
 def test_lists_tuples_and_dicts_come_back_as_they_were() -> None:
     a, b, c = torch.ones(1), torch.ones(2), torch.ones(3)
     form, parts = apart([{"k": a, "rate": 0.5}, (b, [c, None])])
-    assert count_parts(form) == len(parts) == 5
+    assert [*name_parts(form, "x")] == ["x[0]['k']", "x[0]['rate']", "x[1][0]", "x[1][1][0]", "x[1][1][1]"]
     (whole,) = put_together([form], parts)
     assert isinstance(whole[1], tuple)
     assert whole[0]["rate"] == 0.5
     assert [one.data_ptr() for one in (whole[0]["k"], whole[1][0], whole[1][1][0])] == [
         one.data_ptr() for one in (a, b, c)
     ]
-    assert with_indices([form]) == set()
+    assert irregular_kinds([form]) == set()
 
 
 @pytest.mark.parametrize("layout", SPARSE)
 def test_a_sparse_tensor_is_its_indices_and_values(layout: str) -> None:
     form, parts = apart([SPARSE[layout](DENSE)])
-    assert with_indices([form]) == {layout}
-    assert count_parts(form) == len(parts)
+    assert irregular_kinds([form]) == {layout}
+    assert len([*name_parts(form, "x")]) == len(parts)
     whole = put_together([form], parts)[0][0]
     assert whole.layout is getattr(torch, layout)
     assert torch.equal(whole.to_dense(), DENSE)
@@ -79,12 +87,41 @@ def test_indices_that_have_not_arrived_yet_are_not_read(layout: str) -> None:
     assert whole.shape == (2, 4)
 
 
-def test_a_jagged_tensor_is_its_values_and_offsets() -> None:
+def test_an_uncoalesced_tensor_stays_so() -> None:
+    twice = torch.sparse_coo_tensor(
+        torch.tensor([[0, 0], [1, 1]]), torch.tensor([1.0, 2.0]), (2, 2), check_invariants=True
+    )
+    form, parts = apart(twice)
+    (whole,) = put_together([form], parts)
+    assert (whole._nnz(), whole.is_coalesced()) == (2, False)
+
+
+def test_a_jagged_tensor_pads_as_it_did() -> None:
+    """Torch pads to the longest sequence where that is known, else to all values."""
     form, parts = apart(ragged())
-    assert with_indices([form]) == {"jagged"}
+    assert irregular_kinds([form]) == {"jagged"}
+    assert [*name_parts(form, "x")][:2] == ["x.values()", "x.offsets()"]
     (whole,) = put_together([form], parts)
     assert [one.shape for one in whole.unbind()] == [(2, 3), (1, 3)]
+    assert torch.nested.to_padded_tensor(whole, 0.0).shape == (2, 2, 3)
     assert whole.values().data_ptr() == parts[0].data_ptr()
+
+
+def test_jagged_tensors_with_the_same_offsets_still_go_together() -> None:
+    one = ragged()
+    parts: list[Any] = []
+    forms = [
+        take_apart(value, parts) for value in (one, torch.nested.nested_tensor_from_jagged(one.values(), one.offsets()))
+    ]  # type: ignore[attr-defined]
+    first, second = put_together(
+        decode_value(encode_value(forms)), [part.clone() if isinstance(part, torch.Tensor) else part for part in parts]
+    )
+    assert torch.equal((first + second).values(), 2 * one.values())
+
+
+def test_the_order_of_a_dict_belongs_to_its_form() -> None:
+    a, b = torch.ones(1), torch.ones(2)
+    assert apart({"a": a, "b": b})[0] != apart({"b": b, "a": a})[0]
 
 
 def test_a_model_is_called_with_the_inputs_of_its_parts() -> None:
@@ -97,15 +134,13 @@ def test_a_warning_of_torchs_is_no_error_of_a_solutions() -> None:
     form, parts = apart(SPARSE["sparse_csr"](DENSE))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        torch.set_warn_always(True)
-        try:
-            put_together([form], parts)
-        finally:
-            torch.set_warn_always(False)
+        takes_parts(lambda whole: whole, (form,))(*parts)
 
 
 def test_what_has_no_form_is_named() -> None:
-    with pytest.raises(ValueError, match="jagged"):
+    with pytest.raises(NoForm, match="jagged"):
         take_apart(torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(2, 2)]), [])
-    with pytest.raises(ValueError, match="ragged dimension"):
+    with pytest.raises(NoForm, match="ragged dimension"):
         take_apart(ragged().transpose(1, 2), [])
+    with pytest.raises(NoForm, match="key 7"):
+        take_apart({7: torch.ones(1)}, [])
