@@ -1,10 +1,13 @@
 """The two sides of a device: the memory that both see, and what a worker runs on."""
 
+# ruff: noqa: B027 - what a device leaves out it has nothing to do for
+
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 
@@ -31,18 +34,20 @@ class Measured:
     queued: bool | None = None
 
 
-class WorkerDevice(Protocol):
-    """The device as a worker uses it; there is one per process."""
+class WorkerDevice(ABC):
+    """The device as a worker uses it; there is one per process. By itself it times nothing and finds nothing."""
 
-    torch_device: str
+    torch_device: str = "cuda"
     """Always 'cuda': a solution can't tell the simulator by the device's name."""
 
     def warm_up(self) -> None:
         """Pay now, before any code of a solution, what the first use of the device costs."""
 
+    @abstractmethod
     def show(self, gpu: SeenGpu) -> None:
         """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU."""
 
+    @abstractmethod
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """Return a one-dimensional uint8 tensor on the device that aliases the shared buffer."""
 
@@ -54,10 +59,13 @@ class WorkerDevice(Protocol):
 
     def peak_bytes(self) -> int | None:
         """Return the most that a call since begin() took of torch's allocator; None if that doesn't tell."""
+        return None
 
     def allocated_bytes(self) -> int | None:
         """Return what torch's allocator has given out now; None if that doesn't tell."""
+        return None
 
+    @abstractmethod
     def measure(
         self,
         call: Callable[[], object],
@@ -68,18 +76,23 @@ class WorkerDevice(Protocol):
         destination) that `fitting` makes of its result; pairs have the same shape and dtype. Nothing of torch that a
         solution could replace lies between the call's end and the copies."""
 
+    @abstractmethod
     def start_trace(self) -> None:
         """Record every kernel, copy and fill from now on."""
 
+    @abstractmethod
     def take_trace(self) -> tuple[KernelRun, ...] | None:
         """End the trace, and return what ran since start_trace(); None if no trace can be had here."""
 
+    @abstractmethod
     def can_trace(self) -> bool:
         """Try whether take_trace() returns what runs. May take a while, and comes before any code of a solution."""
 
+    @abstractmethod
     def synchronize(self) -> None:
         """Wait for all work; raises what the device reports (RuntimeError)."""
 
+    @abstractmethod
     def sample_blocks(self, count: int | None, seed: int) -> None:
         """Run only `count` blocks of each launch from now on (first, last, random), none for 0, or all for None."""
 
@@ -89,12 +102,14 @@ class WorkerDevice(Protocol):
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Return faults seen and the number of kernels launched since the last call."""
+        return (), 0
 
     def give_back(self) -> None:
         """Give memory that is kept for later calls back to others."""
 
     def account(self) -> Account | None:
         """Return the account of all that was seen up to the last take_findings(); None if the device keeps none."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -107,30 +122,36 @@ class SharedBuffer:
     release: Callable[[], None]
 
 
-class Host(Protocol):
+class Host(ABC):
     """The device as the referee uses it."""
 
     name: Literal["cuda", "sim"]
     torch_device: str
     """The place of the referee's own tensors: the GPU, or the CPU under the simulator."""
 
+    @abstractmethod
     def allocate(self, nbytes: int) -> SharedBuffer:
         """Allocate fresh shared memory. Raises: MemoryError."""
 
     def worker_arguments(self) -> list[str]:
         """List what `python -m harness.worker` needs to know beyond the cache."""
+        return []
 
+    @abstractmethod
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Return the environment variables of a worker; one that builds doesn't see the GPU."""
 
     def seen_gpu(self) -> SeenGpu | None:
         """Describe the device for workers that build; None if they have one of their own."""
+        return None
 
     def timer_overhead(self) -> TimerOverhead | None:
         """Measure what the clock of a timed call shows by itself; None if nothing is timed."""
+        return None
 
     def require_alive(self) -> None:
         """Run a probe kernel. Raises: MachineError if the device doesn't do in time what it is told."""
 
     def free_bytes(self) -> int | None:
         """Return how much of the device's memory is free; None if that is the host's."""
+        return None

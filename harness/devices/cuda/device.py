@@ -10,7 +10,7 @@ from typing import Literal
 
 import torch
 
-from harness.devices.base import Measured
+from harness.devices.base import Measured, WorkerDevice
 from harness.devices.cuda import runtime
 from harness.devices.cuda.absent_gpu import show_absent
 from harness.devices.cuda.captures import Captures
@@ -18,7 +18,7 @@ from harness.devices.cuda.lead_in import Extent, LeadIn
 from harness.devices.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.devices.cuda.output_copy import Snapshots, extent, holds_numbers
 from harness.devices.cuda.tracer import Tracer, bounded, open_cupti, with_calls
-from harness.sandbox.wire.device import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
+from harness.sandbox.wire.device import MADE_TWICE, BufferHandle, Conditions, KernelRun, SeenGpu
 
 _POISON = 0xFF
 """NaN in every floating dtype, −1 in integers."""
@@ -56,10 +56,8 @@ def activate() -> CudaDevice:
     return CudaDevice()
 
 
-class CudaDevice:
-    """Implements base.WorkerDevice on the first visible GPU. It has no CUDA context before it is first used."""
-
-    torch_device = "cuda"
+class CudaDevice(WorkerDevice):
+    """The first visible GPU. It has no CUDA context before it is first used."""
 
     def __init__(self) -> None:
         self._meter: Meter | None = None
@@ -219,18 +217,10 @@ class CudaDevice:
         if count is not None:
             raise ValueError("a GPU runs whole launches")
 
-    def limit_work(self, seconds: float | None) -> None: ...
-
-    def take_findings(self) -> tuple[tuple[Finding, ...], int]:
-        return (), 0
-
     def give_back(self) -> None:
         self.synchronize()
         if _empty_cache is not None:
             _empty_cache()
-
-    def account(self) -> Account | None:
-        return None
 
     def _poison(self, meter: Meter, stream: int) -> None:
         """Fill what the allocator would hand out next for outputs of the last call's sizes: what a solution doesn't

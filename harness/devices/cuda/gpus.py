@@ -10,11 +10,10 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from harness.devices.base import Host, SharedBuffer
 from harness.errors import MachineError
 
 if TYPE_CHECKING:
-    from harness.devices.base import SharedBuffer
-    from harness.model.timing import TimerOverhead
     from harness.sandbox.wire.device import SeenGpu
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, cuda.h
@@ -112,8 +111,8 @@ def _gpu(index: int) -> Gpu:
 
 
 @dataclass
-class DistantGpu:
-    """A GPU of another machine, for workers that build for it here: base.Host as far as builds need it."""
+class DistantGpu(Host):
+    """A GPU of another machine, for workers that build for it here."""
 
     seen: SeenGpu
     name: Literal["cuda", "sim"] = "cuda"
@@ -122,20 +121,11 @@ class DistantGpu:
     def allocate(self, nbytes: int) -> SharedBuffer:
         raise MachineError("the GPU is in another machine")
 
-    def worker_arguments(self) -> list[str]:
-        return []
-
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return worker_environment("{major}.{minor}".format(**self.seen.properties), for_build)
 
     def seen_gpu(self) -> SeenGpu:
         return self.seen
 
-    def timer_overhead(self) -> TimerOverhead | None:
-        return None
-
     def require_alive(self) -> None:
         raise MachineError("the GPU is in another machine")
-
-    def free_bytes(self) -> int | None:
-        return None

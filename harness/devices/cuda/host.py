@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from harness.devices.base import SharedBuffer
+from harness.devices.base import Host, SharedBuffer
 from harness.devices.cuda import runtime
 from harness.devices.cuda.gpus import equal_gpus, worker_environment
 from harness.devices.cuda.lead_in import LeadIn
@@ -32,8 +32,8 @@ _ASKED_FOR_BY_USERS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _OVERHEAD_SAMPLES = 50
 
 
-class CudaHost:
-    """Implements base.Host on the first visible GPU."""
+class CudaHost(Host):
+    """The first visible GPU."""
 
     name: Literal["cuda", "sim"] = "cuda"
     torch_device = "cuda"
@@ -51,9 +51,6 @@ class CudaHost:
             descriptor=None,
             release=lambda: runtime.free(address),
         )
-
-    def worker_arguments(self) -> list[str]:
-        return []
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Return a worker's variables; of several GPUs it sees the one that it is measured on."""

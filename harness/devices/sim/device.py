@@ -1,4 +1,4 @@
-"""The simulated device inside a worker, a `harness.devices.base.WorkerDevice`."""
+"""The simulated device inside a worker."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness.cudasim import Runtime, Toolkit, load_runtime
-from harness.devices.base import Measured
+from harness.devices.base import Measured, WorkerDevice
 from harness.devices.sim.findings import RuntimeReport, parse_report
 from harness.devices.sim.triton import TritonKernels
 from harness.model.languages import OF_GPUS_ALONE
-from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
+from harness.sandbox.wire.device import Account, BufferHandle, Finding, KernelRun, SeenGpu
 
 if TYPE_CHECKING:
     import torch
@@ -30,10 +30,8 @@ def activate(toolkit: Toolkit) -> SimDevice:
     return SimDevice(load_runtime(toolkit))
 
 
-class SimDevice:
+class SimDevice(WorkerDevice):
     """The simulator as a worker uses it: one per process, from activate()."""
-
-    torch_device = "cuda"
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -46,17 +44,14 @@ class SimDevice:
         for language in OF_GPUS_ALONE:
             sys.modules[language.module] = None  # type: ignore[assignment]  # installed or not, importing it fails
 
-    def warm_up(self) -> None:
-        """Do nothing: the runtime is loaded."""
-
     def show(self, gpu: SeenGpu) -> None:
         raise ValueError("a simulated device is always there")
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """Map a one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
 
-        The tensor keeps its own mapping: `fd` may be closed afterwards. What is written to a `periodic_memfd`
-        stays in this process.
+        The tensor keeps its own mapping, and the last one takes it along: `fd` may be closed afterwards. What is
+        written to a `periodic_memfd` stays in this process.
         """
         import torch
 
@@ -65,18 +60,6 @@ class SimDevice:
         period = (handle.period or 0) if handle.kind == "periodic_memfd" else 0
         tensor: torch.Tensor = torch.ops.harness_sim.map_buffer(fd, handle.offset, handle.nbytes, period)
         return tensor
-
-    def close_buffer(self, buffer: torch.Tensor) -> None:
-        """Do nothing: the last tensor over the mapping takes it along."""
-
-    def begin(self, conditions: Conditions) -> None:
-        """Do nothing: nothing is timed here."""
-
-    def peak_bytes(self) -> int | None:
-        return None
-
-    def allocated_bytes(self) -> int | None:
-        return None
 
     def measure(
         self,
@@ -145,8 +128,6 @@ class SimDevice:
         taken = tuple(self._findings), self._launches
         self._findings, self._launches = [], 0
         return taken
-
-    def give_back(self) -> None: ...
 
     def account(self) -> Account | None:
         return self._account

@@ -5,16 +5,13 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 
 from harness.cudasim import Toolkit
-from harness.devices.base import SharedBuffer
+from harness.devices.base import Host, SharedBuffer
 from harness.sandbox.wire.device import BufferHandle
-
-if TYPE_CHECKING:
-    from harness.model.timing import TimerOverhead
 
 _ALIGNMENT = 16
 """The widest access of a CUDA thread: data may end this close to a guard page and still be aligned."""
@@ -23,8 +20,8 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 killed by SIGBUS."""
 
 
-class SimHost:
-    """Implements base.Host without a GPU."""
+class SimHost(Host):
+    """A host without a GPU, in whose process nothing of a worker's stays."""
 
     name: Literal["cuda", "sim"] = "sim"
     torch_device = "cpu"
@@ -66,15 +63,3 @@ class SimHost:
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return self._toolkit.environment()
-
-    def seen_gpu(self) -> None:
-        return None
-
-    def timer_overhead(self) -> TimerOverhead | None:
-        return None
-
-    def require_alive(self) -> None:
-        """Do nothing: nothing of a worker's stays in this process."""
-
-    def free_bytes(self) -> None:
-        return None
