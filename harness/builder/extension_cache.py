@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -149,10 +149,28 @@ def keep_text_of(made: Path, kept: Path, key: str, kind: Literal["logs", "calls"
 
 def keep_text(path: Path, text: str) -> None:
     """Write the text whole or not at all, whoever else writes it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    part = _part_of(path)
     part.write_text(text, encoding="utf-8", errors="replace")
     part.replace(path)
+
+
+def keep_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder of these files, whole or not at all; where another process was first its folder stays."""
+    part = _part_of(folder)
+    part.mkdir()
+    try:
+        for name, content in files.items():
+            write_file(part / name, content)
+        with contextlib.suppress(OSError):  # another process was first
+            part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _part_of(place: Path) -> Path:
+    """Return where it is written until it is whole."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place.with_name(f".{secrets.token_hex(8)}.part")
 
 
 def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
@@ -171,16 +189,7 @@ def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
             raise ValueError(f"no library's name: {library!r}")
         files[library] = read_plain(library, _LIBRARY_BYTES, folder, follows_link=False)
         manifest = {"library": library, "is_python_module": is_module}
-    kept.mkdir(parents=True, exist_ok=True)
-    part = kept / f".{secrets.token_hex(8)}.part"
-    part.mkdir()
-    try:
-        for name, content in {**files, MANIFEST: json.dumps(manifest).encode()}.items():
-            write_file(part / name, content)
-        with contextlib.suppress(OSError):  # another process was first
-            part.rename(kept / key)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    keep_files(kept / key, {**files, MANIFEST: json.dumps(manifest).encode()})
 
 
 @contextlib.contextmanager

@@ -5,17 +5,12 @@ Both ends are ours: a parcel is made of a cache that the builder alone writes, a
 
 from __future__ import annotations
 
-import contextlib
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
-from harness.builder.extension_cache import SHARED, has_build
+from harness.builder.extension_cache import SHARED, has_build, keep_files, keep_text
 from harness.builder.workers import Workers, seen_files
 from harness.model.build import ExtensionBuild
 from harness.model.record import hash_contents
-from harness.sandbox.folder import write_file
 from harness.sandbox.wire.layout import extensions_folder
 from harness.workspace.solution import Solution
 
@@ -39,34 +34,14 @@ def unpack(workers: Workers, parcel: Parcel) -> None:
     for folder, files in _by_folder(parcel):
         place = root / folder
         if place.name == "texts":
-            _put_texts(place, files)
+            for name, content in files.items():
+                if not (place / name).exists():
+                    keep_text(place / name, content.decode())
         elif not place.exists():
-            _put_build(place, files)
+            keep_files(place, files)
 
 
 def _by_folder(parcel: Parcel) -> Iterator[tuple[str, dict[str, bytes]]]:
     for folder in dict.fromkeys(name.rpartition("/")[0] for name in parcel):
         beginning = f"{folder}/"
         yield folder, {name[len(beginning) :]: parcel[name] for name in parcel if name.startswith(beginning)}
-
-
-def _put_texts(place: Path, files: Mapping[str, bytes]) -> None:
-    place.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        if not (place / name).exists():
-            part = place / f".{secrets.token_hex(8)}.part"
-            part.write_bytes(content)
-            part.replace(place / name)
-
-
-def _put_build(place: Path, files: Mapping[str, bytes]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{secrets.token_hex(8)}.part")
-    part.mkdir()
-    try:
-        for name, content in files.items():
-            write_file(part / name, content)
-        with contextlib.suppress(OSError):  # another process was first
-            part.rename(place)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

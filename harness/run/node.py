@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Literal
 
 import torch
 
+from harness.builder.extension_cache import keep_files
 from harness.builder.parcel import Parcel, pack, unpack
 from harness.builder.texts import compilers_of
 from harness.builder.workers import Workers
@@ -169,10 +169,10 @@ class Node:
         job = ticket.job
         problem = self._folder / "problems" / job.problem_ref.sha256[:16] / job.problem.name
         if not problem.exists():
-            _write(problem, problem_files)
+            keep_files(problem, problem_files)
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as scratch:
             solution = Path(scratch, job.problem.name, job.solution.name)
-            _write(solution, ticket.solution_files)
+            keep_files(solution, ticket.solution_files)
             yield replace(
                 job,
                 problem=replace(job.problem, folder=problem),
@@ -189,16 +189,3 @@ def _take_usual_priority() -> None:
 
 def _words(error: BaseException) -> str:
     return str(error) or "it was told to stop"
-
-
-def _write(folder: Path, files: Files) -> None:
-    """Write a folder whole; another thread may be first."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=folder.parent))
-    for name, content in files.items():
-        (part / name).parent.mkdir(parents=True, exist_ok=True)
-        (part / name).write_bytes(content)
-    try:
-        part.rename(folder)
-    except OSError:
-        shutil.rmtree(part)
