@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -97,31 +99,19 @@ def _told(error: Exception) -> str:
 
 
 def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
-    if isinstance(request, WarmUp):
-        arm.device.warm_up()
-        return Done()
-    if isinstance(request, TryTrace):
-        return TraceTried(arm.device.can_trace())
-    if isinstance(request, Load):
-        return arm.load(request)
-    if isinstance(request, Attach):
-        arm.attach(request, descriptors[0] if descriptors else None)
-        return Done()
-    if isinstance(request, Detach):
-        arm.detach(request)
-        return Done()
-    if isinstance(request, Construct):
-        return arm.construct(request)
-    if isinstance(request, GiveBack):
-        arm.device.give_back()
-        return Done()
-    if isinstance(request, Describe):
-        return arm.describe()
-    if isinstance(request, CompileForGpu):
-        return compile_for_gpu(request, arm.extensions.folder)
-    if isinstance(request, DescribeCompilers):
-        return CompilersDescribed(arm.extensions.compilers())
-    if isinstance(request, BuildText):
-        return arm.extensions.build_text(request)
-    assert isinstance(request, TakeTurn)
-    return arm.take_turn(request)
+    device, extensions = arm.device, arm.extensions
+    answers: dict[type, Callable[[Any], Reply | None]] = {
+        WarmUp: lambda _: device.warm_up(),
+        TryTrace: lambda _: TraceTried(device.can_trace()),
+        Load: arm.load,
+        Attach: lambda attach: arm.attach(attach, descriptors[0] if descriptors else None),
+        Detach: arm.detach,
+        Construct: arm.construct,
+        TakeTurn: arm.take_turn,
+        GiveBack: lambda _: device.give_back(),
+        Describe: lambda _: arm.describe(),
+        CompileForGpu: lambda calls: compile_for_gpu(calls, extensions.folder),
+        DescribeCompilers: lambda _: CompilersDescribed(extensions.compilers()),
+        BuildText: lambda text: extensions.build_text(text),
+    }
+    return answers[type(request)](request) or Done()
