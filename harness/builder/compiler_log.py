@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -84,35 +84,22 @@ def is_refusal(log: str) -> bool:
 def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tuple[KernelResources, ...]:
     """Read what `-Xptxas -v` printed: one entry per kernel and architecture, names demangled where c++filt is there.
     `constants`: bytes of constant memory by symbol, which ptxas prints no more since CUDA 13."""
-    found: list[tuple[str, str, int | None, int, int | None, int, int, int]] = []
-    name, arch, spills = "", "", (0, 0, 0)
+    found: list[KernelResources] = []
+    name, arch, stack, stores, loads = "", "", 0, 0, 0
     for line in log.splitlines():
         if match := _ENTRY.search(line):
-            name, arch, spills = match["name"], match["arch"], (0, 0, 0)
+            name, arch, stack, stores, loads = match["name"], match["arch"], 0, 0, 0
         elif match := _SPILLS.search(line):
-            spills = (int(match[1]), int(match[2]), int(match[3]))
+            stack, stores, loads = map(int, match.groups())
         elif name and (match := _USED.search(line)):
             shared = _SHARED.search(match["rest"])
+            shared_bytes = int(shared[1]) if shared else 0
             banks = [int(size) for size in _CONSTANT.findall(match["rest"])]
             constant = sum(banks) if banks else (constants or {}).get(name)
-            found.append((name, arch, int(match[1]), int(shared[1]) if shared else 0, constant, *spills))
+            found.append(KernelResources(name, arch, int(match[1]), shared_bytes, stores, loads, stack, constant))
             name = ""
-    names = demangled([entry[0] for entry in found])
-    return tuple(
-        KernelResources(
-            kernel=readable,
-            architecture=arch,
-            registers=registers,
-            shared_bytes=shared_bytes,
-            stack_bytes=stack,
-            spill_store_bytes=stores,
-            spill_load_bytes=loads,
-            constant_bytes=constant,
-        )
-        for readable, (_, arch, registers, shared_bytes, constant, stack, stores, loads) in zip(
-            names, found, strict=True
-        )
-    )
+    names = demangled([one.kernel for one in found])
+    return tuple(replace(one, kernel=readable) for one, readable in zip(found, names, strict=True))
 
 
 @dataclass(frozen=True)
