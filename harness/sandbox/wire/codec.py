@@ -1,7 +1,6 @@
 """The coding of messages, frozen dataclasses, to JSON and back, strictly: what doesn't fit its annotation is refused.
 
-It does without pydantic, which a worker would need a quarter of a second to import. A float that JSON can't carry (NaN
-and the infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
+It does without pydantic, which a worker would need a quarter of a second to import.
 
 Plain Python values (init inputs, non-tensor inputs) have a form of their own, in which tuples stay tuples and torch's
 dtypes go by name: encode_value() and decode_value().
@@ -10,7 +9,6 @@ dtypes go by name: encode_value() and decode_value().
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
 import math
 import types
@@ -28,7 +26,6 @@ _NAMES: dict[Any, str] = {
     dict: "a mapping",
     type(None): "nothing",
 }
-_SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class CodecError(ValueError):
@@ -39,33 +36,29 @@ def encode(value: object) -> Json:
     """The JSON form of a record: dataclasses become objects, tuples become arrays."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, enum.Enum):
-        return value.value
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]
     if isinstance(value, dict):
         return {str(key): encode(item) for key, item in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise CodecError(f"{type(value).__name__} has no JSON form")
 
 
-def decode(cls: type[T], data: Json, where: str = "") -> T:
+def decode(cls: type[T], data: Json) -> T:
     """Build a `cls` from JSON data.
 
     Raises:
         CodecError: a key is missing or unknown, or a value has the wrong type; or the class's own
             validation refused the combination.
     """
-    result: T = _decode(cls, data, where or cls.__name__)
+    result: T = _decode(cls, data, cls.__name__)
     return result
 
 
 @functools.cache
 def _fields(cls: type) -> dict[str, dataclasses.Field[Any]]:
-    return {field.name: field for field in dataclasses.fields(cls) if field.init}
+    return {field.name: field for field in dataclasses.fields(cls)}
 
 
 @functools.cache
@@ -93,11 +86,6 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
             _readable(_expect(str, key, f"{where}.{key}")): _decode(item, value, f"{where}.{key}")
             for key, value in _expect(dict, data, where).items()
         }
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        try:
-            return hint(data)
-        except ValueError:
-            raise CodecError(f"{where}: {data!r} is none of its words") from None
     return _decode_scalar(hint, data, where)
 
 
@@ -117,15 +105,13 @@ def _decode_dataclass(cls: Any, data: Json, where: str) -> Any:
             raise CodecError(f"{where}: key {name!r} is missing")
     try:
         return cls(**values)
-    except ValueError as error:  # a class may name the key that it is usually read from
-        raise CodecError(f"{where}: {str(error).removeprefix(where.rpartition('.')[2] + ': ')}") from error
+    except ValueError as error:
+        raise CodecError(f"{where}: {error}") from error
 
 
 def _decode_optional(hint: Any, data: Json, where: str) -> Any:
     if data is None and type(None) in get_args(hint):
         return None
-    if isinstance(data, str) and (words := [arg for arg in get_args(hint) if get_origin(arg) is Literal]):
-        return _decode(words[0], data, where)
     choices = [arg for arg in get_args(hint) if arg is not type(None)]
     for choice in choices[:-1]:
         try:
@@ -148,8 +134,6 @@ def _decode_tuple(args: tuple[Any, ...], data: Json, where: str) -> tuple[Any, .
 
 def _decode_scalar(hint: Any, data: Json, where: str) -> Any:
     if hint is float:
-        if isinstance(data, str) and data in _SPECIAL_FLOATS:
-            return _SPECIAL_FLOATS[data]
         if isinstance(data, (int, float)) and not isinstance(data, bool):
             try:
                 return float(data)
@@ -177,7 +161,7 @@ def _expect(kind: type, data: Json, where: str) -> Any:
 
 
 def _named(kind: Any) -> str:
-    """Name a type as writers of a YAML file call it."""
+    """Name a type in words."""
     return _NAMES[kind] if kind in _NAMES else str(getattr(kind, "__name__", kind))
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 import json
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
 
 from harness.sandbox.wire.codec import CodecError, decode, encode
-
-
-class Colour(enum.Enum):
-    RED = "red"
-    BLUE = "blue"
 
 
 @dataclass(frozen=True)
@@ -28,14 +21,13 @@ class Point:
 class Shape:
     name: str
     closed: bool
-    colour: Colour
     kind: Literal["line", "area"]
     points: tuple[Point, ...]
     size: tuple[int, float]
     weights: dict[str, float]
     label: str | None = None
     extra: Any = None
-    limit: Literal["none"] | Point | None = None
+    limit: Point | bool | None = None
 
 
 @dataclass(frozen=True)
@@ -50,13 +42,11 @@ class Positive:
 @dataclass(frozen=True)
 class Holder:
     inner: Positive
-    cached: int = field(default=7, init=False)
 
 
 SHAPE = Shape(
     "hull",
     True,
-    Colour.BLUE,
     "area",
     (Point(1, 2.5), Point(-3)),
     (4, 1.5),
@@ -68,7 +58,6 @@ SHAPE = Shape(
 JSON = {
     "name": "hull",
     "closed": True,
-    "colour": "blue",
     "kind": "area",
     "points": [{"x": 1, "y": 2.5}, {"x": -3, "y": 0.5}],
     "size": [4, 1.5],
@@ -91,12 +80,6 @@ def test_missing_keys_take_their_defaults() -> None:
     assert decode(Point, {"x": 3}) == Point(3, 0.5)
 
 
-@pytest.mark.parametrize(("value", "word"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")])
-def test_special_floats_travel_as_words(value: float, word: str) -> None:
-    assert encode(Point(1, value)) == {"x": 1, "y": word}
-    assert repr(decode(Point, {"x": 1, "y": word}).y) == repr(value)
-
-
 def test_an_integer_serves_as_a_float() -> None:
     y = decode(Point, {"x": 1, "y": 2}).y
     assert (y, type(y)) == (2.0, float)
@@ -108,13 +91,12 @@ def test_an_integer_serves_as_a_float() -> None:
         ({"nam": "hull"}, r"Shape: unknown key 'nam'"),
         ({"name": 3}, r"Shape\.name: a whole number where a text belongs"),
         ({"closed": 1}, r"Shape\.closed: a whole number where true or false belongs"),
-        ({"colour": "green"}, r"Shape\.colour: 'green' is none of its words"),
         ({"kind": "volume"}, r"Shape\.kind: 'volume' is none of its words"),
         ({"points": {"x": 1}}, r"Shape\.points: a mapping where a list belongs"),
         ({"points": [{"x": 1}, {"x": True}]}, r"Shape\.points\[1\]\.x: true or false where a whole number belongs"),
         ({"points": [{"x": 1.0}]}, r"Shape\.points\[0\]\.x: a number where a whole number belongs"),
         ({"points": [{"x": 1, "y": False}]}, r"Shape\.points\[0\]\.y: true or false where a number belongs"),
-        ({"points": [{"x": 1, "y": "nan"}]}, r"Shape\.points\[0\]\.y: a text where a number belongs"),
+        ({"points": [{"x": 1, "y": "NaN"}]}, r"Shape\.points\[0\]\.y: a text where a number belongs"),
         ({"points": [{"y": 1.0}]}, r"Shape\.points\[0\]: key 'x' is missing"),
         ({"points": [[1, 2.5]]}, r"Shape\.points\[0\]: a list where a mapping belongs"),
         ({"size": [4]}, r"Shape\.size: 1 items where 2 belong"),
@@ -136,12 +118,7 @@ def test_a_missing_key_is_named() -> None:
         decode(Shape, {key: value for key, value in JSON.items() if key != "kind"})
 
 
-def test_the_place_can_be_given_a_name() -> None:
-    with pytest.raises(CodecError, match=r"^file\.yaml\.x: a text .*whole number"):
-        decode(Point, {"x": "1"}, where="file.yaml")
-
-
-@pytest.mark.parametrize(("data", "value"), [(None, None), ("none", "none"), ({"x": 2, "y": 1.0}, Point(2, 1.0))])
+@pytest.mark.parametrize(("data", "value"), [(None, None), (True, True), ({"x": 2, "y": 1.0}, Point(2, 1.0))])
 def test_a_union_takes_any_of_its_members(data: Any, value: Any) -> None:
     assert decode(Shape, {**JSON, "limit": data}).limit == value
 
@@ -149,11 +126,6 @@ def test_a_union_takes_any_of_its_members(data: Any, value: Any) -> None:
 def test_the_class_s_own_refusal_names_the_place() -> None:
     with pytest.raises(CodecError, match=r"^Holder\.inner: .*positive"):
         decode(Holder, {"inner": {"value": -1.0}})
-
-
-def test_derived_fields_are_no_keys() -> None:
-    with pytest.raises(CodecError, match="unknown key 'cached'"):
-        decode(Holder, {"inner": {"value": 1.0}, "cached": 7})
 
 
 def test_what_has_no_json_form_is_refused() -> None:
@@ -167,6 +139,5 @@ def test_an_integer_too_large_for_a_float_is_refused() -> None:
 
 
 def test_a_key_that_is_no_string_is_refused() -> None:
-    """YAML reads `1:` as an integer and `no:` as False."""
     with pytest.raises(CodecError, match=r"^Shape\.weights"):
         decode(Shape, {**JSON, "weights": {1: 0.25}})
