@@ -186,19 +186,16 @@ def _run_compiler(
 def note_call(arguments: list[str]) -> None:
     """Write what the real nvcc would be asked into the build's folder, for a machine that has one, even if we can't
     simulate it or don't know an option. Does nothing if no source can be read."""
-    source = next((argument for argument in reversed(arguments) if _is_source(argument)), None)
+    sources = [argument for argument in arguments if argument.endswith(".cu") and not argument.startswith("-")]
     try:
-        text = Path(source).read_text(errors="replace") if source else ""
-    except OSError:
+        source = sources[-1]
+        text = Path(source).read_text(errors="replace")
+    except (IndexError, OSError):
         return
-    if not source or not text:
+    if not text:
         return
     name = hashlib.sha256(source.encode()).hexdigest()[:16]
     Path(f"{name}{CALL_SUFFIX}").write_text(json.dumps({"arguments": arguments, "source": source, "text": text}))
-
-
-def _is_source(argument: str) -> bool:
-    return argument.endswith(".cu") and not argument.startswith("-")
 
 
 # ---- Options that mean nothing to a CPU, in long and short spelling, as `nvcc --help` of CUDA 13 has them.

@@ -53,7 +53,8 @@ class StandIn:
 def stand_ins(libraries: Path) -> list[StandIn]:
     """Find the stand-ins that the torch with this `lib` folder needs. Raises: OSError, ValueError."""
     kept = [read_library(libraries / name) for name in _KEPT if (libraries / name).is_file()]
-    made = {soname: StandIn(soname) for soname in _needed(kept)}
+    needed = {soname for library in kept for soname in library.needed if _STOOD_IN.fullmatch(soname)}
+    made = {soname: StandIn(soname) for soname in needed}
     made.setdefault(_UNVERSIONED, StandIn(_UNVERSIONED))
     offered = {name for library in kept for name in library.defined}
     real = _of_torch(libraries)
@@ -66,10 +67,6 @@ def stand_ins(libraries: Path) -> list[StandIn]:
         elif reference.library is None and (what or _NAME_IN_C.fullmatch(reference.name)):
             made[_UNVERSIONED].versions[""][reference.name] = what or Definition(True, 0)
     return [made[soname] for soname in sorted(made) if soname not in _OUR_OWN]
-
-
-def _needed(kept: list[SharedLibrary]) -> set[str]:
-    return {soname for library in kept for soname in library.needed if _STOOD_IN.fullmatch(soname)}
 
 
 def _of_torch(libraries: Path) -> dict[str, Definition]:

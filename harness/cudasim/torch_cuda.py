@@ -184,16 +184,13 @@ def _patch_streams(synchronize: Callable[[], None]) -> None:
     def synchronize_device(device: object = None) -> None:
         synchronize()
 
-    def use_stream(stream: object) -> AbstractContextManager[object]:
-        return nullcontext(stream)
-
     def a_stream(device: object = None) -> Stream:
         return Stream()
 
     _set(
         Event=Event,
         Stream=Stream,
-        stream=use_stream,
+        stream=nullcontext,
         set_stream=_always(None),
         current_stream=a_stream,
         default_stream=a_stream,

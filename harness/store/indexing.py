@@ -35,7 +35,8 @@ def bring_up_to_date(database: sqlite3.Connection, results: Path, say: Callable[
 
     The caller sees to it that one process does this at a time.
     """
-    known = {journal.path: journal for journal in _journals(database)}
+    rows = database.execute("SELECT * FROM journal").fetchall()
+    known = {journal.path: journal for journal in (_JournalRow(*row) for row in rows)}
     files = {str(path.relative_to(results)): path for path in journal_files(results)}
     for path in known.keys() - files.keys():
         with _transaction(database):
@@ -113,10 +114,6 @@ class _JournalRow:
             last = next(read_lines(path, offset), None)
             return last is None or last.digest != digest
         return False
-
-
-def _journals(database: sqlite3.Connection) -> list[_JournalRow]:
-    return [_JournalRow(*row) for row in database.execute("SELECT * FROM journal")]
 
 
 @contextmanager

@@ -104,12 +104,8 @@ def _files_below(folder: Path) -> Iterator[Path]:
 def _is_shared(folder: Path) -> bool:
     """Say whether it is the system's temporary folder, a home, or above one: these change while nobody edits the
     extension."""
-    resolved = folder.resolve()
-    return any(resolved == place or resolved in place.parents for place in _shared_places())
-
-
-def _shared_places() -> Iterable[Path]:
-    return Path(tempfile.gettempdir()).resolve(), Path(os.path.expanduser("~")).resolve()
+    places = Path(tempfile.gettempdir()).resolve(), Path(os.path.expanduser("~")).resolve()
+    return any(place.is_relative_to(folder.resolve()) for place in places)
 
 
 def _hashes(files: Iterable[Path]) -> dict[str, str]:

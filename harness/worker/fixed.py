@@ -45,22 +45,19 @@ def own_classes(module: ModuleType) -> list[type]:
 
 def hiding_names(one: object) -> frozenset[str]:
     """Names that only the object's class answers for: as an attribute of its own they would come before that."""
-    of_classes = {name for cls in type(one).__mro__[:-1] for name in vars(cls) if not _is_special(name)}
-    return frozenset(of_classes - vars(one).keys())
+    of_classes = {name for cls in type(one).__mro__[:-1] for name in vars(cls)}
+    special = {name for name in of_classes if name.startswith("__") and name.endswith("__")}
+    return frozenset(of_classes - special - vars(one).keys())
 
 
 def parts(value: object) -> tuple[object, ...]:
     """Return what could be exchanged inside of a ctypes object that stays the same: its class, the address that it
     holds, how a function is called and who hears of its answer. What a number holds changes."""
     if isinstance(value, CFuncPtr):
-        return type(value), value.restype, value.argtypes, value.errcheck, _pointer_at(_addressof(value))
+        return type(value), value.restype, value.argtypes, value.errcheck, _pointer(_addressof(value)).value
     if isinstance(value, ctypes.c_void_p):
         return type(value), value.value
     return (type(value),)
-
-
-def _pointer_at(address: int) -> int | None:
-    return _pointer(address).value
 
 
 def are_same(now: tuple[object, ...], before: tuple[object, ...]) -> bool:
@@ -69,7 +66,3 @@ def are_same(now: tuple[object, ...], before: tuple[object, ...]) -> bool:
         one is other or (type(one) is int and type(other) is int and one == other)
         for one, other in zip(now, before, strict=True)
     )
-
-
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
