@@ -5,6 +5,7 @@ A process of its own, since the simulator must come before torch and a fault end
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import sys
@@ -18,6 +19,12 @@ from typing import Any
 from harness.cudasim.toolkit import Toolkit
 from harness.devices.sim.device import SimDevice, activate
 from harness.sandbox.wire.device import Account, BufferHandle
+
+DEVICE = activate(Toolkit(Path(sys.argv[1])))
+
+import torch  # noqa: E402 - the simulator is there by now
+from torch import nn  # noqa: E402
+from torch.utils.cpp_extension import load_inline  # noqa: E402
 
 DECLARATIONS = """
 torch::Tensor vector_add(torch::Tensor a, torch::Tensor b);
@@ -50,10 +57,7 @@ GiB = 1 << 30
 PERIOD = 64 << 20
 
 
-def main(toolkit: str) -> None:
-    device = activate(Toolkit(Path(toolkit)))
-    from torch.utils.cpp_extension import load_inline
-
+def main() -> None:
     functions = [line.split("(")[0].split()[-1] for line in DECLARATIONS.strip().splitlines()]
     with tempfile.TemporaryDirectory() as build:
         extension = load_inline(
@@ -63,7 +67,7 @@ def main(toolkit: str) -> None:
             functions=functions,
             build_directory=build,
         )
-        print(json.dumps({name: _run(device, extension, scenario) for name, scenario in SCENARIOS.items()}))
+        print(json.dumps({name: _run(DEVICE, extension, scenario) for name, scenario in SCENARIOS.items()}))
 
 
 def _run(device: SimDevice, extension: Any, scenario: Callable[[SimDevice, Any], object]) -> dict[str, object]:
@@ -88,35 +92,25 @@ def _run(device: SimDevice, extension: Any, scenario: Callable[[SimDevice, Any],
 
 
 def _close(result: Any, expected: Any) -> bool:
-    import torch
-
     return torch.allclose(result.cpu().double(), expected.double(), atol=1e-4)
 
 
 def vector_add(device: SimDevice, extension: Any) -> object:
-    import torch
-
     a, b = torch.rand(1000), torch.rand(1000)
     return _close(extension.vector_add(a.cuda(), b.cuda()), a + b)
 
 
 def vector_add_of_cpu_tensors(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return extension.vector_add(torch.rand(4), torch.rand(4))
 
 
 def matmul(device: SimDevice, extension: Any) -> object:
-    import torch
-
     a, b = torch.rand(50, 50), torch.rand(50, 50)
     return _close(extension.matmul(a.cuda(), b.cuda()), a @ b)
 
 
 def trace(device: SimDevice, extension: Any) -> object:
     """Names in a trace: a kernel of the extension, operators of torch; nothing of what ran before or after it."""
-    import torch
-
     x = torch.rand(1, 1, 8, 8).cuda().sigmoid()
     device.start_trace()
     y = extension.vector_add(x.flatten(), x.flatten())
@@ -129,8 +123,6 @@ def trace(device: SimDevice, extension: Any) -> object:
 
 def trace_elements(device: SimDevice, extension: Any) -> object:
     """What operators are given while a trace is taken, on either side, by name: how often, and how many elements."""
-    import torch
-
     host, cuda = torch.rand(8, 8), torch.rand(8, 8).cuda()
     host @ host
     device.start_trace()
@@ -156,8 +148,6 @@ def drained(device: SimDevice, extension: Any) -> object:
 
 
 def reverse(device: SimDevice, extension: Any) -> object:
-    import torch
-
     results = []
     for dtype in (torch.float32, torch.float64, torch.float16):
         x = torch.arange(256).to(dtype)
@@ -166,52 +156,36 @@ def reverse(device: SimDevice, extension: Any) -> object:
 
 
 def positions(device: SimDevice, extension: Any) -> object:
-    import torch
-
     expected = torch.arange(30).view(30, 1) * 1000 + torch.arange(24)
     return bool(torch.equal(extension.positions().cpu(), expected.int()))
 
 
 def convolve(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return extension.convolve(torch.tensor([1.0, 10.0, 100.0, 1000.0]).cuda()).tolist()
 
 
 def reduce(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return [t.item() for t in extension.reduce(torch.ones(1000).cuda())]
 
 
 def scale(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return extension.scale(torch.arange(8.0).cuda(), 2.0).tolist()
 
 
 def halves(device: SimDevice, extension: Any) -> object:
-    import torch
-
     a = torch.tensor([1.0, 2.0], dtype=torch.float16).cuda()
     return extension.halves(a, torch.tensor([3.0, 0.5], dtype=torch.bfloat16).cuda()).tolist()
 
 
 def opted_in_shared(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return extension.big_shared(torch.ones(25600).cuda(), True, True).item()
 
 
 def _vector(*shape: int) -> Any:
-    import torch
-
     return torch.ones(*shape, device="cuda")
 
 
 def _zeros_on_host() -> Any:
-    import torch
-
     return torch.zeros(4)
 
 
@@ -222,8 +196,6 @@ def pinned_pointer(device: SimDevice, extension: Any) -> object:
 
 
 def _integers() -> Any:
-    import torch
-
     return torch.zeros(32, dtype=torch.int32, device="cuda")
 
 
@@ -240,8 +212,6 @@ def uninitialised_shared(device: SimDevice, extension: Any) -> object:
 
 
 def unwritten_output(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return bool(torch.empty(1000, device="cuda").isnan().all())
 
 
@@ -257,8 +227,6 @@ def _memfd(nbytes: int) -> int:
 
 
 def shared_buffer(device: SimDevice, extension: Any) -> object:
-    import torch
-
     fd = _memfd(8192)
     os.pwrite(fd, b"\x00\x00\x80\x3f" * 1000, 4192)
     x = device.open_buffer(BufferHandle("memfd", nbytes=4000, offset=4192), fd).view(torch.float32)
@@ -268,8 +236,6 @@ def shared_buffer(device: SimDevice, extension: Any) -> object:
 
 
 def read_behind_shared_buffer(device: SimDevice, extension: Any) -> object:
-    import torch
-
     buffer = device.open_buffer(BufferHandle("memfd", nbytes=4000, offset=4192), _memfd(8192))
     extension.out_of_bounds(buffer.view(torch.float32), 1000)
     return None
@@ -277,8 +243,6 @@ def read_behind_shared_buffer(device: SimDevice, extension: Any) -> object:
 
 def _big_input(device: SimDevice) -> Any:
     """More elements than 32 bits count: 4.5e9 floats on 64 MiB of memory."""
-    import torch
-
     fd = _memfd(PERIOD)
     os.pwrite(fd, b"\x00\x00\x80\x3f\x00\x00\x40\x40" * (PERIOD // 8), 0)
     handle = BufferHandle("periodic_memfd", nbytes=18 * GiB, period=PERIOD)
@@ -299,8 +263,6 @@ def installed_triton(device: SimDevice, extension: Any) -> object:
 
 
 def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
-    import torch
-
     device.sample_blocks(4, seed=1)
     try:
         out = device.measure(lambda: extension.pool(_big_input(device), wide), lambda result: ()).result
@@ -317,8 +279,6 @@ def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
 
 def lazy_zeros(device: SimDevice, extension: Any) -> object:
     """Neither poison nor zeros of a large tensor may take memory."""
-    import torch
-
     before = _resident_nbytes()
     kept = [torch.empty(4 * GiB, dtype=torch.uint8, device="cuda"), torch.zeros(GiB, device="cuda")]
     kept.append(torch.empty(GiB, device="cuda").fill_(0))
@@ -331,8 +291,6 @@ def _resident_nbytes() -> int:
 
 
 def torch_surface(device: SimDevice, extension: Any) -> object:
-    import torch
-
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
     layer = torch.nn.Linear(4, 2).cuda()
@@ -354,8 +312,6 @@ def torch_surface(device: SimDevice, extension: Any) -> object:
 
 def torch_streams(device: SimDevice, extension: Any) -> object:
     """What solutions do around streams, and marks for profilers."""
-    import torch
-
     side = torch.cuda.Stream(priority=-1)
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side), torch.cuda.nvtx.range("part"):
@@ -376,18 +332,11 @@ def torch_streams(device: SimDevice, extension: Any) -> object:
 
 
 def cuda_graph(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return torch.cuda.CUDAGraph()
 
 
 def torch_operators(device: SimDevice, extension: Any) -> object:
     """Layers on the device give what they give on the CPU, gradients included."""
-    import copy
-
-    import torch
-    from torch import nn
-
     model = nn.Sequential(nn.Conv2d(3, 6, 3), nn.Conv2d(6, 6, 3, groups=6), nn.ReLU(), nn.Flatten(), nn.Linear(96, 2))
     on_device = copy.deepcopy(model).cuda()
     x = torch.rand(2, 3, 8, 8)
@@ -399,18 +348,11 @@ def torch_operators(device: SimDevice, extension: Any) -> object:
 
 
 def operator_without_cpu_kernel(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return torch.ops.aten._fused_dropout(torch.rand(2, 8, device="cuda"), 0.5)
 
 
 def recurrent_layers(device: SimDevice, extension: Any) -> object:
     """Say of each kind whether it gives what the CPU gives, with several layers, both directions, without biases."""
-    import copy
-
-    import torch
-    from torch import nn
-
     found = {}
     with torch.no_grad():
         for kind in (nn.LSTM, nn.GRU, nn.RNN):
@@ -427,15 +369,11 @@ def recurrent_layers(device: SimDevice, extension: Any) -> object:
 
 
 def recurrent_gradient(device: SimDevice, extension: Any) -> object:
-    import torch
-
     layer = torch.nn.LSTM(5, 4).cuda()
     return layer(torch.rand(3, 2, 5, device="cuda"))[0].sum().backward()
 
 
 def mixed_devices(device: SimDevice, extension: Any) -> object:
-    import torch
-
     return torch.rand(3, device="cuda") + torch.rand(3)
 
 
@@ -509,4 +447,4 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
 }
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
