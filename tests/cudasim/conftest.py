@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.cudasim import SimUnavailable, Toolkit, ensure_toolkit
+from harness.run.cache import cache_folder
+from tests.cudasim.fault_page import Outcomes, run_scenarios
 
-ROOT = Path(__file__).parents[2]
 
-
-@pytest.fixture(scope="session")
-def toolkit() -> Toolkit:
-    cache = Path(os.environ.get("HARNESS_CACHE") or Path.home() / ".cache/harness")
+def toolkit_or_skip(*, is_checked: bool) -> Toolkit:
     try:
-        return ensure_toolkit(cache, progress=print)
+        return ensure_toolkit(cache_folder(), progress=print, is_checked=is_checked)
     except SimUnavailable as reason:
         pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="session")
-def outcomes(toolkit: Toolkit) -> dict[str, dict[str, Any]]:
-    """By scenario: value, error, findings and launches."""
-    script = Path(__file__).with_name("scenarios.py")
-    run = subprocess.run(
-        [sys.executable, str(script), str(toolkit.root)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
-    by_name: dict[str, dict[str, Any]] = json.loads(run.stdout)
-    return by_name
+def toolkit() -> Toolkit:
+    return toolkit_or_skip(is_checked=False)
+
+
+@pytest.fixture(scope="session")
+def outcomes(toolkit: Toolkit) -> Outcomes:
+    return run_scenarios(toolkit)
 
 
 @pytest.fixture(scope="session")

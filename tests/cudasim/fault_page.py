@@ -24,7 +24,7 @@ KERNELS = Path(__file__).with_name("checked_kernels.cu")
 END = "<!-- end -->"
 
 Outcomes = dict[str, dict[str, Any]]
-"""By the name of a case in checked_kernels.cu."""
+"""By the name of a case in checked_kernels.cu, or of a scenario: value, error, findings and launches."""
 
 _LAUNCH = re.compile(r"^\{.*\{ (\w+<<<.*;) \}\},$")
 """A row of the table of cases, which is a launch and no more."""
@@ -72,8 +72,8 @@ EXAMPLES = {
 
 
 def run_scenarios(toolkit: Toolkit) -> Outcomes:
-    """Every case of checked_kernels.cu, in a process of its own."""
-    script = Path(__file__).with_name("checked_scenarios.py")
+    """Every case of the kernels for this build, in a process of its own."""
+    script = Path(__file__).with_name("checked_scenarios.py" if toolkit.is_checked else "scenarios.py")
     run = subprocess.run(
         [sys.executable, str(script), str(toolkit.root)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

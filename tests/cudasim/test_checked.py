@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from harness.cudasim import SimUnavailable, Toolkit, ensure_toolkit
 from harness.cudasim.compiler import find_compiler
 from harness.devices.sim.account import HarmlessFindings
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.sandbox.wire.device import Finding
+from tests.cudasim.conftest import toolkit_or_skip
 from tests.cudasim.fault_page import EXAMPLES, KERNELS, PAGE, Outcomes, run_scenarios, with_examples
 from tests.wording import tells
 
@@ -20,17 +18,8 @@ pytestmark = pytest.mark.sim
 
 
 @pytest.fixture(scope="module")
-def toolkit() -> Toolkit:
-    cache = Path(os.environ.get("HARNESS_CACHE") or Path.home() / ".cache/harness")
-    try:
-        return ensure_toolkit(cache, progress=print, is_checked=True)
-    except SimUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
-def outcomes(toolkit: Toolkit) -> Outcomes:
-    return run_scenarios(toolkit)
+def outcomes() -> Outcomes:
+    return run_scenarios(toolkit_or_skip(is_checked=True))
 
 
 FAULTS = [
