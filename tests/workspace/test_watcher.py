@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import pytest
 
 from harness.workspace.watcher import Watcher
 
@@ -40,38 +42,27 @@ def save(path: Path, text: str) -> Callable[[], object]:
     return event
 
 
-def test_a_save_is_noticed_once_it_is_at_rest(tmp_path: Path) -> None:
-    watcher, pauses = watched(tmp_path, nothing, save(tmp_path / "solution.py", "two"), nothing)
+ONE, TWO = (("solution.py", text) for text in ("one", "two"))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param((None, TWO, None), id="a-save-at-rest"),
+        pytest.param((("solution.py", ""), ("solution.py", "tw"), TWO, None), id="an-editor-that-writes-in-steps"),
+        pytest.param((ONE, None, None, TWO, None), id="only-touched"),
+        pytest.param(((".solution.py.swp", "x"), None, None, TWO, None), id="what-editors-hide"),
+        pytest.param((TWO, ONE, None, TWO, None), id="taken-back"),
+        pytest.param((("__pycache__/x.pyc", "x"), None, TWO, None), id="compiled-python"),
+    ],
+)
+def test_a_change_is_noticed_once_it_is_at_rest(tmp_path: Path, events: Sequence[tuple[str, str] | None]) -> None:
+    (tmp_path / "__pycache__").mkdir()
+    watcher, pauses = watched(
+        tmp_path, *(save(tmp_path / event[0], event[1]) if event else nothing for event in events)
+    )
     watcher.wait()
-    assert pauses.count == 3
-
-
-def test_an_editor_that_writes_in_steps_is_waited_for(tmp_path: Path) -> None:
-    file = tmp_path / "solution.py"
-    watcher, pauses = watched(tmp_path, save(file, ""), save(file, "tw"), save(file, "two"), nothing)
-    watcher.wait()
-    assert pauses.count == 4
-
-
-def test_a_file_that_is_only_touched_is_no_change(tmp_path: Path) -> None:
-    file = tmp_path / "solution.py"
-    watcher, pauses = watched(tmp_path, save(file, "one"), nothing, nothing, save(file, "two"), nothing)
-    watcher.wait()
-    assert pauses.count == 5
-
-
-def test_what_editors_hide_is_no_change(tmp_path: Path) -> None:
-    hidden, file = tmp_path / ".solution.py.swp", tmp_path / "solution.py"
-    watcher, pauses = watched(tmp_path, save(hidden, "x"), nothing, nothing, save(file, "two"), nothing)
-    watcher.wait()
-    assert pauses.count == 5
-
-
-def test_a_change_taken_back_is_no_change(tmp_path: Path) -> None:
-    file = tmp_path / "solution.py"
-    watcher, pauses = watched(tmp_path, save(file, "two"), save(file, "one"), nothing, save(file, "two"), nothing)
-    watcher.wait()
-    assert pauses.count == 5
+    assert pauses.count == len(events)
 
 
 def test_what_changed_during_the_check_is_noticed_at_once(tmp_path: Path) -> None:
@@ -102,13 +93,3 @@ def test_a_folder_that_goes_away_and_comes_back_is_waited_for(tmp_path: Path) ->
     watcher, pauses = watched(tmp_path, file.unlink, save(file, "two"), nothing)
     watcher.wait()
     assert pauses.count == 3
-
-
-def test_compiled_python_is_not_looked_at(tmp_path: Path) -> None:
-    cache = tmp_path / "__pycache__"
-    cache.mkdir()
-    watcher, pauses = watched(
-        tmp_path, save(cache / "x.pyc", "x"), nothing, save(tmp_path / "solution.py", "2"), nothing
-    )
-    watcher.wait()
-    assert pauses.count == 4
