@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +34,7 @@ from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment, failed, passed, timing
 from tests.wording import tells
+from tests.workspace.made import write_files
 from tests.workspace.test_problem import SOURCE
 
 
@@ -63,16 +64,6 @@ class ScriptedLane:
         self.is_closed = True
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    (tmp_path / "problems" / "pool").mkdir(parents=True)
-    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
-    for name in ("a_good", "b_refused", "c_good"):
-        (tmp_path / "solutions" / "pool" / name).mkdir(parents=True)
-        (tmp_path / "solutions" / "pool" / name / "solution.py").write_text("class ModelNew: ...")
-    return Workspace(tmp_path)
-
-
 def build(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
     if "refused" in job.solution.name:
         return BuildOutcome((), SolutionFailed(Verdict.COMPILE_ERROR, "expected ';'"), 2.5)
@@ -84,21 +75,49 @@ def lanes_of(tmp_path: Path, cores: Cores | None, **lanes: ScriptedLane) -> Lane
     return Lanes(lanes, Workers(host, tmp_path), cores, environment())
 
 
-def stages_of(lanes: Lanes, observe: Any = lambda job, what: None, results: Path | None = None) -> Evaluating:
-    return Evaluating(lanes, "run", Config(), 1, observe, Journal(results or Path("unused"), "run"))
+class Run:
+    """Solutions of a workspace go through the stages, with scripted builds and lanes."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._patch = patch
+        self.told: list[tuple[str, str]] = []
+
+    def __call__(
+        self,
+        *lanes: ScriptedLane,
+        solutions: Sequence[str] = ("a_good", "b_refused", "c_good"),
+        build: Callable[[Job, Workers, Sequence[ExtensionText]], BuildOutcome] = build,
+        cores: Cores | None = None,
+        cascade: Cascade | None = None,
+        shape: Shape = Shape(1, 1, 4),
+    ) -> Generator[Evaluation, None, None]:
+        self._patch.setattr(local, "build_job", build)
+        sources = {f"solutions/pool/{name}/solution.py": "class ModelNew: ..." for name in solutions}
+        write_files(self._folder, {"problems/pool/problem.py": SOURCE, **sources})
+        named = lanes_of(self._folder, cores, **dict(zip(("one", "two"), lanes, strict=False)))
+        journal = Journal(self._folder / "results", "run")
+        stages = Evaluating(named, "run", Config(), 1, self._observe, journal, cascade)
+        return run_tasks(select_tasks(Workspace(self._folder)), stages, named, shape)
+
+    def _observe(self, job: Job, what: str) -> None:
+        self.told.append((job.solution.name, what))
+
+    def kept(self) -> dict[str, Evaluation]:
+        return {one.solution.name: one for one in read_journals(self._folder / "results")}
 
 
-def test_what_the_compiler_refuses_is_a_result_without_a_lane(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "build_job", build)
-    lane, told = ScriptedLane(), []
-    lanes = lanes_of(tmp_path, None, only=lane)
-    stages = stages_of(lanes, lambda job, what: told.append((job.solution.name, what)), tmp_path / "results")
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    return Run(tmp_path, monkeypatch)
+
+
+def test_what_the_compiler_refuses_is_a_result_without_a_lane(run: Run) -> None:
+    lane = ScriptedLane()
     found = {}
-    for evaluation in run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4)):
+    for evaluation in run(lane):
         found[evaluation.solution.name] = evaluation
-        assert evaluation.id in [kept.id for kept in read_journals(tmp_path / "results")]  # before it is shown
+        assert evaluation.id in [kept.id for kept in run.kept().values()]  # before it is shown
     assert {name: e.verdict for name, e in found.items()} == {
         "a_good": Verdict.PASSED,
         "b_refused": Verdict.COMPILE_ERROR,
@@ -109,44 +128,29 @@ def test_what_the_compiler_refuses_is_a_result_without_a_lane(
     assert lane.last == [False, True]
     assert lane.is_open
     assert lane.is_closed
-    assert [what for name, what in told if name == "a_good"] == ["building", "built", "checking full 1/1"]
-    assert [what for name, what in told if name == "b_refused"] == ["building"]
+    assert [what for name, what in run.told if name == "a_good"] == ["building", "built", "checking full 1/1"]
+    assert [what for name, what in run.told if name == "b_refused"] == ["building"]
 
 
-def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "build_job", build)
+def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(run: Run) -> None:
     lane = ScriptedLane()
     lane.is_stuck_after = "a_good"
-    lanes = lanes_of(tmp_path, None, only=lane)
-    stages = stages_of(lanes, results=tmp_path / "results")
     with pytest.raises(MachineError, match="small kernel"):
-        list(run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4)))
+        list(run(lane))
     assert lane.judged == ["a_good"]
-    assert "a_good" in [kept.solution.name for kept in read_journals(tmp_path / "results")]
+    assert "a_good" in run.kept()
     assert lane.is_closed
 
 
-def test_of_several_lanes_the_one_is_named(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "build_job", build)
-    told: set[str] = set()
-    lanes = lanes_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
-    stages = stages_of(lanes, lambda job, what: told.add(what), tmp_path / "results")
-    list(run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 2, 4)))
-    assert {what for what in told if "checking" in what} <= {"checking full 1/1 on one", "checking full 1/1 on two"}
+def test_of_several_lanes_the_one_is_named(run: Run) -> None:
+    list(run(ScriptedLane(), ScriptedLane(), shape=Shape(1, 2, 4)))
+    checking = {what for _, what in run.told if "checking" in what}
+    assert checking <= {"checking full 1/1 on one", "checking full 1/1 on two"}
 
 
-def test_a_lane_closes_also_when_nobody_reads_on(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "build_job", build)
+def test_a_lane_closes_also_when_nobody_reads_on(run: Run) -> None:
     lane = ScriptedLane()
-    lanes = lanes_of(tmp_path, None, only=lane)
-    stages = stages_of(lanes, results=tmp_path / "results")
-    evaluations = run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4))
+    evaluations = run(lane)
     next(evaluations)
     evaluations.close()
     assert lane.is_closed
@@ -160,14 +164,12 @@ class CountingLane(ScriptedLane):
 
 @pytest.mark.parametrize(("cores", "threads"), [(None, 2), (Cores(None, None, 3), 4)])
 def test_a_referee_that_shares_its_cores_with_compilers_takes_half_of_the_threads(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: Cores | None, threads: int
+    run: Run, cores: Cores | None, threads: int
 ) -> None:
-    monkeypatch.setattr(local, "build_job", build)
     lane, before = CountingLane(), torch.get_num_threads()
-    lanes = lanes_of(tmp_path, cores, only=lane)
     torch.set_num_threads(4)
     try:
-        list(run_tasks(select_tasks(workspace), stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4)))
+        list(run(lane, cores=cores))
         assert (lane.threads, torch.get_num_threads()) == (threads, 4)
     finally:
         torch.set_num_threads(before)
@@ -192,9 +194,7 @@ class LazyLane(ScriptedLane):
         return super().evaluate(assignment, notify)
 
 
-def evaluated_lazily(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lane: LazyLane
-) -> list[tuple[ExtensionText, ...]]:
+def evaluated_lazily(run: Run, lane: LazyLane) -> list[tuple[ExtensionText, ...]]:
     """What was wanted at each build."""
     wanted: list[tuple[ExtensionText, ...]] = []
 
@@ -202,27 +202,20 @@ def evaluated_lazily(
         wanted.append(tuple(texts))
         return BuildOutcome((), None, 1.0, compilers="these")
 
-    monkeypatch.setattr(local, "build_job", build_lazily)
-    lanes = lanes_of(tmp_path, None, only=lane)
-    tasks = [task for task in select_tasks(workspace) if task.solution.name == "a_good"]
-    (found,) = run_tasks(tasks, stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4))
+    (found,) = run(lane, solutions=["a_good"], build=build_lazily)
     assert found.verdict is Verdict.PASSED
     return wanted
 
 
-def test_what_a_lane_comes_to_is_built_while_the_lane_is_free(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_lane_comes_to_is_built_while_the_lane_is_free(run: Run) -> None:
     lane = LazyLane(until=2)
-    assert evaluated_lazily(workspace, tmp_path, monkeypatch, lane) == [(), (TEXT,)]
+    assert evaluated_lazily(run, lane) == [(), (TEXT,)]
     assert lane.compilers == ["these", "these"]
 
 
-def test_texts_without_end_are_built_by_the_worker_at_last(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_without_end_are_built_by_the_worker_at_last(run: Run) -> None:
     lane = LazyLane(until=None)
-    evaluated_lazily(workspace, tmp_path, monkeypatch, lane)
+    evaluated_lazily(run, lane)
     assert lane.compilers == ["these"] * 4 + [None]
 
 
@@ -244,42 +237,31 @@ class BrokenLane(ScriptedLane):
         return super().evaluate(assignment, notify)
 
 
-def test_what_the_machine_ended_is_built_and_judged_again(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "build_job", build)
-    lane, told = BrokenLane(1), []
-    lanes = lanes_of(tmp_path, None, only=lane)
-    stages = stages_of(lanes, lambda job, what: told.append(what), tmp_path / "results")
-    tasks = select_tasks(workspace, solutions=["a_good"])
-    (found,) = run_tasks(tasks, stages, lanes, Shape(1, 1, 4))
+def test_what_the_machine_ended_is_built_and_judged_again(run: Run) -> None:
+    lane = BrokenLane(1)
+    (found,) = run(lane, solutions=["a_good"])
     assert found.verdict is Verdict.PASSED
     assert lane.judged == ["outage", "a_good"]
-    assert [what for what in told if what.startswith("trying again")] != []
+    assert [what for _, what in run.told if what.startswith("trying again")] != []
 
 
-def test_a_build_that_the_machine_ends_twice_is_our_error_and_said_once(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_the_machine_ends_twice_is_our_error_and_said_once(run: Run) -> None:
     built: list[str] = []
 
     def no_compiler(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
         built.append(job.solution.name)
         return BuildOutcome((), MachineError("the C++ compiler doesn't work"), 0.5)
 
-    monkeypatch.setattr(local, "build_job", no_compiler)
-    lanes = lanes_of(tmp_path, None, only=ScriptedLane())
-    tasks = select_tasks(workspace, solutions=["a_good"])
-    (found,) = run_tasks(tasks, stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4))
+    (found,) = run(ScriptedLane(), solutions=["a_good"], build=no_compiler)
     assert built == ["a_good", "a_good"]
     assert found.verdict is Verdict.HARNESS_ERROR
     assert tells(found.remarks[0], "try 1", "compiler")
-    assert [one.verdict for one in read_journals(tmp_path / "results")] == [Verdict.HARNESS_ERROR]
+    assert [one.verdict for one in run.kept().values()] == [Verdict.HARNESS_ERROR]
 
 
 @pytest.mark.parametrize("alternates", [False, True])
 def test_a_record_says_if_another_was_built_meanwhile(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alternates: bool
+    run: Run, monkeypatch: pytest.MonkeyPatch, alternates: bool
 ) -> None:
     is_building, is_judged = threading.Event(), threading.Event()
 
@@ -295,18 +277,18 @@ def test_a_record_says_if_another_was_built_meanwhile(
             is_judged.set()
             return super().evaluate(assignment, notify)
 
-    monkeypatch.setattr(local, "build_job", build_last)
     monkeypatch.setattr(local, "keep_thread_to", lambda *given, **more: None)
-    lanes = lanes_of(tmp_path, DIVIDED, only=WaitingLane())
-    stages = stages_of(lanes, results=tmp_path / "results")
-    shape = Shape(1, 1, 8, alternates)
-    found = {one.solution.name: one for one in run_tasks(select_tasks(workspace), stages, lanes, shape)}
+    evaluations = run(WaitingLane(), build=build_last, cores=DIVIDED, shape=Shape(1, 1, 8, alternates))
+    found = {one.solution.name: one for one in evaluations}
     assert [any("meanwhile" in one for one in found[name].remarks) for name in ("a_good", "c_good")] == [
         not alternates,
         False,
     ]
-    kept = {one.solution.name: one.remarks for one in read_journals(tmp_path / "results")}
-    assert kept == {name: one.remarks for name, one in found.items()}
+    assert {name: one.remarks for name, one in run.kept().items()} == {name: one.remarks for name, one in found.items()}
+
+
+def stages_of(lanes: Lanes) -> Evaluating:
+    return Evaluating(lanes, "run", Config(), 1, lambda job, what: None, Journal(Path("unused"), "run"))
 
 
 def test_the_record_says_that_compilers_were_at_work(tmp_path: Path) -> None:
@@ -336,29 +318,15 @@ class ScriptedCascade(Cascade):
         return Simulated(2.0, remark="the simulator says nondeterministic")
 
 
-def evaluated_cpu_first(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str]
-) -> tuple[dict[str, Evaluation], list[str], list[str]]:
+def evaluated_cpu_first(run: Run, *names: str) -> tuple[dict[str, Evaluation], list[str], list[str]]:
     """The evaluations, whom the simulator was asked about, and whom a GPU."""
-    monkeypatch.setattr(local, "build_job", build)
-    for name in names:
-        folder = workspace.root / "solutions" / "pool" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "solution.py").write_text("class ModelNew: ...")
     lane, cascade = ScriptedLane(), ScriptedCascade()
-    lanes = lanes_of(tmp_path, None, only=lane)
-    journal = Journal(tmp_path / "results", "run")
-    stages = Evaluating(lanes, "run", Config(), 1, lambda job, what: None, journal, cascade)
-    tasks = [task for task in select_tasks(workspace) if task.solution.name in names]
-    found = {one.solution.name: one for one in run_tasks(tasks, stages, lanes, Shape(2, 1, 8))}
-    return found, cascade.asked, lane.judged
+    evaluations = run(lane, solutions=names, cascade=cascade, shape=Shape(2, 1, 8))
+    return {one.solution.name: one for one in evaluations}, cascade.asked, lane.judged
 
 
-def test_what_the_simulator_ends_never_reaches_the_gpu_and_the_record_says_who_decided(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = ("a_wrong", "b_refused", "c_good")
-    found, asked, on_gpu = evaluated_cpu_first(workspace, tmp_path, monkeypatch, names)
+def test_what_the_simulator_ends_never_reaches_the_gpu_and_the_record_says_who_decided(run: Run) -> None:
+    found, asked, on_gpu = evaluated_cpu_first(run, "a_wrong", "b_refused", "c_good")
     assert {name: one.decided_by for name, one in found.items()} == {
         "a_wrong": "simulator",
         "b_refused": "build",
@@ -368,30 +336,21 @@ def test_what_the_simulator_ends_never_reaches_the_gpu_and_the_record_says_who_d
     assert on_gpu == ["c_good"]
 
 
-def test_a_fault_that_the_simulator_saw_is_said_where_the_gpu_decides(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found, asked, _ = evaluated_cpu_first(workspace, tmp_path, monkeypatch, ("a_good", "c_good"))
+def test_a_fault_that_the_simulator_saw_is_said_where_the_gpu_decides(run: Run) -> None:
+    found, asked, _ = evaluated_cpu_first(run, "a_good", "c_good")
     first = found[asked[0]]
     assert "the simulator says nondeterministic" in first.remarks
     assert first.stages_s["simulator"] == 2.0
 
 
-def test_one_solution_alone_goes_to_the_gpu_at_once(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found, asked, on_gpu = evaluated_cpu_first(workspace, tmp_path, monkeypatch, ("a_wrong",))
+def test_one_solution_alone_goes_to_the_gpu_at_once(run: Run) -> None:
+    found, asked, on_gpu = evaluated_cpu_first(run, "a_wrong")
     assert (asked, on_gpu) == ([], ["a_wrong"])
     assert found["a_wrong"].decided_by == "device"
 
 
-def test_without_a_cascade_nothing_is_said_of_who_decided(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "build_job", build)
-    lanes = lanes_of(tmp_path, None, only=ScriptedLane())
-    stages = stages_of(lanes, results=tmp_path / "results")
-    assert {one.decided_by for one in run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4))} == {None}
+def test_without_a_cascade_nothing_is_said_of_who_decided(run: Run) -> None:
+    assert {one.decided_by for one in run(ScriptedLane())} == {None}
 
 
 def test_few_cores_make_builds_and_measurements_alternate(tmp_path: Path) -> None:
