@@ -27,6 +27,7 @@ from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment
 from tests.run.test_local import ScriptedLane, lanes_of
+from tests.workspace.made import made_workspace
 
 PROBLEM = """
 import torch
@@ -85,13 +86,7 @@ SOLUTIONS = {
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    folder = tmp_path_factory.mktemp("cascade")
-    (folder / "problems" / "twice").mkdir(parents=True)
-    (folder / "problems" / "twice" / "problem.py").write_text(PROBLEM)
-    for name, source in SOLUTIONS.items():
-        (folder / "solutions" / "twice" / name).mkdir(parents=True)
-        (folder / "solutions" / "twice" / name / "solution.py").write_text(source)
-    return Workspace(folder)
+    return made_workspace(tmp_path_factory.mktemp("cascade"), "twice", PROBLEM, SOLUTIONS)
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from harness.run.ray_cluster import ClusterMachine, wishes
 from harness.run.ray_session import _Keeper
 from harness.store.journal import Journal
 from harness.workspace.selection import select_tasks
-from harness.workspace.workspace import Workspace
 from tests.examples import environment
+from tests.workspace.made import made_workspace
 from tests.workspace.test_problem import SOURCE
 
 CPU = ClusterMachine("c" * 8, 32, 0, None)
@@ -126,11 +126,7 @@ def test_a_result_of_any_machine_of_the_cluster_is_kept(monkeypatch: pytest.Monk
 
 
 def test_a_job_that_no_machine_could_judge_is_a_harness_error_with_each_attempt(tmp_path: Path) -> None:
-    (tmp_path / "problems/pool").mkdir(parents=True)
-    (tmp_path / "problems/pool/problem.py").write_text(SOURCE)
-    (tmp_path / "solutions/pool/one").mkdir(parents=True)
-    (tmp_path / "solutions/pool/one/solution.py").write_text("class ModelNew: ...")
-    (task,) = select_tasks(Workspace(tmp_path))
+    (task,) = select_tasks(made_workspace(tmp_path, "pool", SOURCE, {"one": "class ModelNew: ..."}))
     keeper = _Keeper(Journal(tmp_path, "run"), environment(), lambda job, what: None, print)
     given_up = keeper.give_up(Ticket(make_job("run", task, Config(), 1), lost=("gone", "gone again")), "three attempts")
     assert given_up.verdict is Verdict.HARNESS_ERROR

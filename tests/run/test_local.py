@@ -31,10 +31,9 @@ from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
-from harness.workspace.workspace import Workspace
 from tests.examples import environment, failed, passed, timing
 from tests.wording import tells
-from tests.workspace.made import write_files
+from tests.workspace.made import made_workspace
 from tests.workspace.test_problem import SOURCE
 
 
@@ -93,12 +92,11 @@ class Run:
         shape: Shape = Shape(1, 1, 4),
     ) -> Generator[Evaluation, None, None]:
         self._patch.setattr(local, "build_job", build)
-        sources = {f"solutions/pool/{name}/solution.py": "class ModelNew: ..." for name in solutions}
-        write_files(self._folder, {"problems/pool/problem.py": SOURCE, **sources})
+        workspace = made_workspace(self._folder, "pool", SOURCE, dict.fromkeys(solutions, "class ModelNew: ..."))
         named = lanes_of(self._folder, cores, **dict(zip(("one", "two"), lanes, strict=False)))
         journal = Journal(self._folder / "results", "run")
         stages = Evaluating(named, "run", Config(), 1, self._observe, journal, cascade)
-        return run_tasks(select_tasks(Workspace(self._folder)), stages, named, shape)
+        return run_tasks(select_tasks(workspace), stages, named, shape)
 
     def _observe(self, job: Job, what: str) -> None:
         self.told.append((job.solution.name, what))

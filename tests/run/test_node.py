@@ -17,7 +17,7 @@ from harness.run.executor import Ticket
 from harness.run.node import ExecutorFacts, Node, NodeSettings
 from harness.workspace.selection import select_tasks
 from harness.workspace.source_hash import hashed_files, judged_files
-from harness.workspace.workspace import Workspace
+from tests.workspace.made import made_workspace
 
 PROBLEM = """import torch
 class Model(torch.nn.Module):
@@ -56,13 +56,8 @@ PLACES = NodeSettings("sim", Config().without_nvcc(), "0123456789ab")
 def tickets(tmp_path: Path) -> dict[str, Ticket]:
     """Tickets as they arrive at a node: what they were made of is gone."""
     root = tmp_path / "workspace"
-    (root / "problems/twice").mkdir(parents=True)
-    (root / "problems/twice/problem.py").write_text(PROBLEM)
-    for name, text in SOLUTIONS.items():
-        (root / "solutions/twice" / name).mkdir(parents=True)
-        (root / "solutions/twice" / name / "solution.py").write_text(text)
     made = {}
-    for task in select_tasks(Workspace(root)):
+    for task in select_tasks(made_workspace(root, "twice", PROBLEM, SOLUTIONS)):
         files = {name: path.read_bytes() for name, path in judged_files(task.solution.folder).items()}
         made[task.solution.name] = Ticket(make_job("run", task, PLACES.config, 7), "", files)
     problem = {name: path.read_bytes() for name, path in hashed_files(root / "problems/twice").items()}

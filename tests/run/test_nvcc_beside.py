@@ -28,8 +28,8 @@ from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import ExtensionReport
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
-from harness.workspace.workspace import Workspace
 from tests.examples import passed, sim_environment
+from tests.workspace.made import made_workspace
 from tests.workspace.test_problem import SOURCE
 
 KEY = "ab" * 16
@@ -87,18 +87,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 def run(
     machine: Machine, tmp_path: Path, *names: str, config: Config = Config(), backend: str = "sim"
 ) -> dict[str, Any]:
-    (tmp_path / "problems" / "pool").mkdir(parents=True)
-    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
-    for name in names:
-        (tmp_path / "solutions" / "pool" / name).mkdir(parents=True)
-        (tmp_path / "solutions" / "pool" / name / "solution.py").write_text("class ModelNew: ...")
+    workspace = made_workspace(tmp_path, "pool", SOURCE, dict.fromkeys(names, "class ModelNew: ..."))
     host: Any = SimpleNamespace(name=backend)
     lanes = Lanes({"only": machine}, Workers(host, tmp_path), None, sim_environment())
     journal = Journal(tmp_path / "results", "run")
     stages = Evaluating(lanes, "run", config, 1, lambda job, what: None, journal)
-    found = {
-        one.solution.name: one for one in run_tasks(select_tasks(Workspace(tmp_path)), stages, lanes, Shape(1, 1, 4))
-    }
+    found = {one.solution.name: one for one in run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4))}
     kept = {one.solution.name: one.verdict for one in read_journals(tmp_path / "results")}
     assert kept == {name: one.verdict for name, one in found.items()}
     return found

@@ -20,6 +20,7 @@ from harness.run.gpu_lock import GpuLock
 from harness.run.session import open_session
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
+from tests.workspace.made import made_workspace
 
 pytestmark = pytest.mark.gpu
 
@@ -70,15 +71,10 @@ own = load_inline("own", "torch::Tensor relu_(torch::Tensor x);", CUDA, function
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """A convolution with a ReLU, and two solutions that do the ReLU in a kernel of their own."""
-    (tmp_path / "problems" / "conv").mkdir(parents=True)
-    (tmp_path / "problems" / "conv" / "problem.py").write_text(PROBLEM)
+    solution = KERNEL + PROBLEM.replace("class Model(", "class ModelNew(").replace("torch.relu(", "own.relu_(")
+    made = made_workspace(tmp_path, "conv", PROBLEM, dict.fromkeys(("same", "same_again"), solution))
     (tmp_path / "problems" / "conv" / "problem.yaml").write_text("precision: tf32\nindependent_batch: true\n")
-    for name in ("same", "same_again"):
-        folder = tmp_path / "solutions" / "conv" / name
-        folder.mkdir(parents=True)
-        solution = PROBLEM.replace("class Model(", "class ModelNew(").replace("torch.relu(", "own.relu_(")
-        (folder / "solution.py").write_text(KERNEL + solution)
-    return Workspace(tmp_path)
+    return made
 
 
 def config(*baselines: Baseline) -> Config:

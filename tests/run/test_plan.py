@@ -19,6 +19,7 @@ from harness.store.entry import Entry, entry_of
 from harness.workspace.selection import Task, select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment, failed, passed
+from tests.workspace.made import made_workspace
 from tests.workspace.test_problem import SOURCE
 
 
@@ -64,12 +65,7 @@ def test_why_nothing_is_kept(workspace: Workspace, changed: dict[str, Any] | Non
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     for problem in ("pool", "relu"):
-        (tmp_path / "problems" / problem).mkdir(parents=True)
-        (tmp_path / "problems" / problem / "problem.py").write_text(SOURCE)
-        for solution in ("plain", "tiled"):
-            folder = tmp_path / "solutions" / problem / solution
-            folder.mkdir(parents=True)
-            (folder / "solution.py").write_text(f"class ModelNew: '{solution}'")
+        made_workspace(tmp_path, problem, SOURCE, {name: f"class ModelNew: '{name}'" for name in ("plain", "tiled")})
     return Workspace(tmp_path)
 
 

@@ -13,8 +13,8 @@ from harness.model.verdict import Verdict
 from harness.run.ray_session import open_ray_session
 from harness.store.journal import read_journals
 from harness.workspace.selection import select_tasks
-from harness.workspace.workspace import Workspace
 from tests.scripts import script
+from tests.workspace.made import made_workspace
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -46,12 +46,7 @@ def test_actors_and_machines_die_and_no_job_is_lost_or_judged_twice(monkeypatch:
 @pytest.mark.sim
 @pytest.mark.heavy
 def test_solutions_are_judged_in_actors_as_on_this_machine_and_nothing_stays_behind(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path)
-    for name, text in (("problems/relu/problem.py", RELU), ("solutions/relu/right/solution.py", RIGHT)):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(text)
-    (tmp_path / "solutions/relu/wrong").mkdir()
-    (tmp_path / "solutions/relu/wrong/solution.py").write_text(WRONG)
+    workspace = made_workspace(tmp_path, "relu", RELU, {"right": RIGHT, "wrong": WRONG})
     tasks = select_tasks(workspace)
     said: list[str] = []
     lost = threading.Event()

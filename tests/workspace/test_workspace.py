@@ -18,23 +18,17 @@ from harness.workspace.selection import find_tasks, select_tasks
 from harness.workspace.solution import SolutionFile
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
 from tests.wording import tells
+from tests.workspace.made import made_workspace, write_files
 from tests.workspace.test_problem import SOURCE
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    for name in ("maxpool2d", "avgpool2d"):
-        folder = tmp_path / "problems" / name
-        folder.mkdir(parents=True)
-        (folder / "problem.py").write_text(SOURCE)
-    (tmp_path / "problems" / "maxpool2d" / "problem.yaml").write_text("cases: {small: {}, odd: {}}")
+    made_workspace(tmp_path, "avgpool2d", SOURCE, {})
+    made_workspace(tmp_path, "maxpool2d", SOURCE, dict.fromkeys(("plain", "shared_tile"), "class ModelNew: ..."))
     (tmp_path / "problems" / "notes").mkdir()
-    for name in ("plain", "shared_tile"):
-        folder = tmp_path / "solutions" / "maxpool2d" / name
-        folder.mkdir(parents=True)
-        (folder / "solution.py").write_text("class ModelNew: ...")
-    (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "quick.yaml").write_text("timing: {blocks: 7}\ncorrectness: {seeds: 1}")
+    cases, quick = "cases: {small: {}, odd: {}}", "timing: {blocks: 7}\ncorrectness: {seeds: 1}"
+    write_files(tmp_path, {"problems/maxpool2d/problem.yaml": cases, "configs/quick.yaml": quick})
     return Workspace(tmp_path)
 
 
@@ -282,16 +276,13 @@ def test_a_folder_of_solutions_is_read_as_often_whether_it_holds_few_or_many(
 ) -> None:
     def listings(count: int) -> int:
         root = tmp_path / str(count)
-        (root / "problems/relu").mkdir(parents=True)
-        (root / "problems/relu/problem.py").write_text(SOURCE)
-        for number in range(count):
-            (root / f"solutions/relu/s{number}").mkdir(parents=True)
-            (root / f"solutions/relu/s{number}/solution.py").write_text("class ModelNew: ...")
+        solutions = {f"s{number}": "class ModelNew: ..." for number in range(count)}
+        workspace = made_workspace(root, "relu", SOURCE, solutions)
         listed: list[object] = []
         real = workspace_module._folders_with
         with monkeypatch.context() as patched:
             patched.setattr(workspace_module, "_folders_with", lambda *given: listed.append(given) or real(*given))
-            assert len(select_tasks(Workspace(root))) == count
+            assert len(select_tasks(workspace)) == count
         return len(listed)
 
     assert listings(2) == listings(9)

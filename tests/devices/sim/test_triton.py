@@ -11,6 +11,7 @@ import pytest
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from tests.evaluations import QUICK, evaluate_all
+from tests.workspace.made import made_workspace
 
 PROBLEM = """\
 import torch
@@ -135,15 +136,11 @@ SOLUTIONS = {
 
 
 def workspace(root: Path, solutions: Iterable[str]) -> Path:
-    (root / "problems/double").mkdir(parents=True)
-    (root / "problems/double/problem.py").write_text(PROBLEM)
+    texts = {}
     for name in solutions:
         kernel, call, decorator = SOLUTIONS[name]
-        folder = root / "solutions/double" / name
-        folder.mkdir(parents=True)
-        text = SOLUTION.replace("KERNEL", kernel).replace("CALL", call).replace("DECORATOR", decorator)
-        (folder / "solution.py").write_text(text)
-    return root
+        texts[name] = SOLUTION.replace("KERNEL", kernel).replace("CALL", call).replace("DECORATOR", decorator)
+    return made_workspace(root, "double", PROBLEM, texts).root
 
 
 @pytest.fixture(scope="module")
