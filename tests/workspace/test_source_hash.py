@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +22,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_changed_content_changes_the_hash(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "include/tile.cuh").write_text("c"),
+        lambda folder: (folder / "include/tile.cuh").rename(folder / "include/tiles.cuh"),
+        lambda folder: (folder / "empty.cu").touch(),
+    ],
+    ids=["content", "name", "new-file"],
+)
+def test_every_change_changes_the_hash(folder: Path, change: Callable[[Path], object]) -> None:
     before = hash_folder(folder)
-    (folder / "include" / "tile.cuh").write_text("c")
-    assert hash_folder(folder) != before
-
-
-def test_a_changed_name_changes_the_hash(folder: Path) -> None:
-    before = hash_folder(folder)
-    (folder / "include" / "tile.cuh").rename(folder / "include" / "tiles.cuh")
-    assert hash_folder(folder) != before
-
-
-def test_a_new_file_changes_the_hash(folder: Path) -> None:
-    before = hash_folder(folder)
-    (folder / "empty.cu").touch()
+    change(folder)
     assert hash_folder(folder) != before
 
 
