@@ -10,8 +10,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,26 @@ from harness.sandbox.wire.frames import receive_frame
 from harness.sandbox.wire.messages import REPLIES
 from harness.sandbox.wire.sandbox import MARK
 from tests.fork_servers import OwnForkServers
+from tests.workspace.made import write_files
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[ForkServers]:
-    made = ForkServers()
-    yield made
-    made.close()
+    with closing(ForkServers()) as made:
+        yield made
 
 
 @pytest.fixture
 def own_servers() -> Iterator[OwnForkServers]:
-    made = OwnForkServers()
-    yield made
-    made.close()
+    with closing(OwnForkServers()) as made:
+        yield made
+
+
+@pytest.fixture
+def importing_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
+    """Has a server's import of torch run this code."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "library"))
+    return lambda code: write_files(tmp_path, {"library/torch/__init__.py": code})
 
 
 def launch_of(cache: Path, visible: str = "") -> Launch:
@@ -47,14 +54,23 @@ def launch_of(cache: Path, visible: str = "") -> Launch:
     return make_launch("cuda", cache, [], {"CUDA_VISIBLE_DEVICES": visible})
 
 
-def started(launch: Launch, servers: ForkServers) -> StartedWorker:
-    return StartedWorker(launch, servers, threading.Event())
+Start = Callable[..., StartedWorker]
 
 
-def _await_ready(worker: StartedWorker) -> None:
-    assert select.select([worker.socket], [], [], 120)[0]
-    frame, _ = receive_frame(worker.socket)
-    assert open_envelope(frame, REPLIES)[0] == READY
+@pytest.fixture
+def start(servers: ForkServers, tmp_path: Path) -> Iterator[Start]:
+    """Starts a worker, waits until it is ready, and closes it after the test."""
+    with ExitStack() as stack:
+
+        def started(launch: Launch | None = None, among: ForkServers = servers) -> StartedWorker:
+            worker = StartedWorker(launch or launch_of(tmp_path), among, threading.Event())
+            stack.callback(worker.close)
+            assert select.select([worker.socket], [], [], 120)[0]
+            frame, _ = receive_frame(worker.socket)
+            assert open_envelope(frame, REPLIES)[0] == READY
+            return worker
+
+        yield started
 
 
 def _facts(pid: int) -> dict[str, str]:
@@ -62,37 +78,25 @@ def _facts(pid: int) -> dict[str, str]:
     return {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
 
 
-def test_workers_share_a_parent_and_nothing_else(servers: ForkServers, tmp_path: Path) -> None:
-    one, other = (started(launch_of(tmp_path), servers) for _ in range(2))
-    try:
-        for worker in (one, other):
-            _await_ready(worker)
-        pids = [worker.process.pid for worker in (one, other)]
-        assert len({_facts(pid)["PPid"] for pid in pids}) == 1
-        assert [os.getsid(pid) for pid in pids] == pids
-        kept = [[os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()] for pid in pids]
-        assert all(len(links) == 4 for links in kept)  # the standard three, and its socket
-        assert {link for link in kept[0] if link in kept[1]} == {"/dev/null"}
-    finally:
-        one.close()
-        other.close()
+def test_workers_share_a_parent_and_nothing_else(start: Start) -> None:
+    pids = [start().process.pid for _ in range(2)]
+    assert len({_facts(pid)["PPid"] for pid in pids}) == 1
+    assert [os.getsid(pid) for pid in pids] == pids
+    kept = [[os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()] for pid in pids]
+    assert all(len(links) == 4 for links in kept)  # the standard three, and its socket
+    assert {link for link in kept[0] if link in kept[1]} == {"/dev/null"}
 
 
-def test_proc_shows_a_workers_own_mark(servers: ForkServers, tmp_path: Path) -> None:
+def test_proc_shows_a_workers_own_mark(start: Start) -> None:
     """What the worker forks without starting a program has this environment."""
-    workers = [started(launch_of(tmp_path), servers) for _ in range(2)]
-    try:
-        marks = set()
-        for worker in workers:
-            _await_ready(worker)
-            shown = Path(f"/proc/{worker.process.pid}/environ").read_bytes().split(b"\0")
-            (mark,) = [entry for entry in shown if entry.startswith(MARK.encode())]
-            assert worker.family._mark == mark
-            marks.add(mark)
-        assert len(marks) == 2
-    finally:
-        for worker in workers:
-            worker.close()
+    marks = set()
+    for _ in range(2):
+        worker = start()
+        shown = Path(f"/proc/{worker.process.pid}/environ").read_bytes().split(b"\0")
+        (mark,) = [entry for entry in shown if entry.startswith(MARK.encode())]
+        assert worker.family._mark == mark
+        marks.add(mark)
+    assert len(marks) == 2
 
 
 def test_equal_launches_share_a_server_and_others_do_not(own_servers: OwnForkServers, tmp_path: Path) -> None:
@@ -117,9 +121,8 @@ def test_what_torch_sets_in_this_process_changes_nothing(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("ending", ["kill", "leave"])
-def test_the_exit_code_is_the_workers_own(servers: ForkServers, tmp_path: Path, ending: str) -> None:
-    worker = started(launch_of(tmp_path), servers)
-    _await_ready(worker)
+def test_the_exit_code_is_the_workers_own(start: Start, ending: str) -> None:
+    worker = start()
     assert worker.process.poll() is None
     with pytest.raises(subprocess.TimeoutExpired):
         worker.process.wait(0.01)
@@ -129,102 +132,88 @@ def test_the_exit_code_is_the_workers_own(servers: ForkServers, tmp_path: Path, 
         worker.socket.close()
     assert worker.process.wait(20) == (-signal.SIGKILL if ending == "kill" else 0)
     worker.process.kill()  # its number may be another's by now
-    worker.close()
 
 
-def test_a_server_that_was_killed_is_replaced_and_took_its_workers_along(servers: ForkServers, tmp_path: Path) -> None:
+def test_a_server_that_was_killed_is_replaced_and_took_its_workers_along(
+    start: Start, servers: ForkServers, tmp_path: Path
+) -> None:
     launch = launch_of(tmp_path)
-    orphan = started(launch, servers)
-    _await_ready(orphan)
+    orphan = start(launch)
     server = servers.server(launch.kind)  # asked for again once it is dead, there would be another
     server.kill()
     assert server._process.wait(20) == -signal.SIGKILL
     assert orphan.process.wait(20) == -signal.SIGKILL
-    orphan.close()
-    another = started(launch, servers)
-    _await_ready(another)
-    another.close()
+    start(launch)
 
 
-def test_a_server_that_cannot_import_torch_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = tmp_path / "library"
-    (library / "torch").mkdir(parents=True)
-    (library / "torch" / "__init__.py").write_text("raise ImportError('half of torch is missing')\n")
-    monkeypatch.setenv("PYTHONPATH", str(library))
-    servers = OwnForkServers()
+def test_a_server_that_cannot_import_torch_says_why(
+    start: Start, own_servers: OwnForkServers, importing_torch: Callable[[str], object]
+) -> None:
+    importing_torch("raise ImportError('half of torch is missing')\n")
     with pytest.raises(MachineError, match="ImportError: half of torch"):
-        started(launch_of(tmp_path), servers)
-    servers.close()
+        start(among=own_servers)
 
 
-def test_being_told_to_stop_ends_the_wait_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = tmp_path / "library"
-    (library / "torch").mkdir(parents=True)
-    (library / "torch" / "__init__.py").write_text("import time\ntime.sleep(600)\n")
-    monkeypatch.setenv("PYTHONPATH", str(library))
-    servers, stop = OwnForkServers(), threading.Event()
+def test_being_told_to_stop_ends_the_wait_for_an_import(
+    own_servers: OwnForkServers, tmp_path: Path, importing_torch: Callable[[str], object]
+) -> None:
+    importing_torch("import time\ntime.sleep(600)\n")
+    stop = threading.Event()
     stop.set()
     began = time.monotonic()
     with pytest.raises(Interrupted):
-        StartedWorker(launch_of(tmp_path), servers, stop)
+        StartedWorker(launch_of(tmp_path), own_servers, stop)
     assert time.monotonic() - began < 60
-    servers.close()
 
 
-def test_a_machine_that_lets_no_process_be_born_fails_that_worker_alone(servers: ForkServers, tmp_path: Path) -> None:
+def test_a_machine_that_lets_no_process_be_born_fails_that_worker_alone(
+    start: Start, servers: ForkServers, tmp_path: Path
+) -> None:
     launch = launch_of(tmp_path)
-    living = started(launch, servers)
-    _await_ready(living)
+    living = start(launch)
     server = servers.server(launch.kind)
     kept = resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE, (4, kept[1]))
     with pytest.raises(MachineError, match=r"start: .*descriptors"):
-        started(launch, servers)
+        start(launch)
     resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE, kept)
     assert servers.server(launch.kind) is server
     assert living.process.poll() is None
-    another = started(launch, servers)
-    _await_ready(another)
-    another.close()
-    living.close()
+    start(launch)
 
 
-def test_workers_can_be_started_by_many_threads_at_once(servers: ForkServers, tmp_path: Path) -> None:
+def test_workers_can_be_started_by_many_threads_at_once(start: Start, tmp_path: Path) -> None:
     launch = launch_of(tmp_path)
     with ThreadPoolExecutor(8) as pool:
-        workers = list(pool.map(lambda number: started(launch, servers), range(16)))
-        list(pool.map(_await_ready, workers))
+        workers = list(pool.map(lambda number: start(launch), range(16)))
         assert len({worker.process.pid for worker in workers}) == 16
         list(pool.map(StartedWorker.close, workers))
     assert {worker.process.returncode for worker in workers} == {-signal.SIGKILL}
 
 
-def test_workers_end_with_the_process_that_holds_their_server(servers: ForkServers, tmp_path: Path) -> None:
-    worker = started(launch_of(tmp_path), servers)
-    _await_ready(worker)
+def test_workers_end_with_the_process_that_holds_their_server(
+    start: Start, servers: ForkServers, tmp_path: Path
+) -> None:
+    worker = start()
     servers.server(launch_of(tmp_path).kind)._socket.close()  # as the kernel does when the referee is killed
     deadline = time.monotonic() + 20
     while not has_ended(worker.process.pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert has_ended(worker.process.pid)
-    worker.close()
 
 
-def test_a_worker_starts_on_the_cpus_of_who_asked_for_it(servers: ForkServers, tmp_path: Path) -> None:
+def test_a_worker_starts_on_the_cpus_of_who_asked_for_it(start: Start, servers: ForkServers, tmp_path: Path) -> None:
     cpus = os.sched_getaffinity(0)
     if len(cpus) < 2:
         pytest.skip("one CPU only")
     servers.server(launch_of(tmp_path).kind)
     found: list[Any] = []
 
-    def start() -> None:
+    def look() -> None:
         os.sched_setaffinity(0, {min(cpus)})  # of this thread alone
-        worker = started(launch_of(tmp_path), servers)
-        _await_ready(worker)
-        found.append(os.sched_getaffinity(worker.process.pid))
-        worker.close()
+        found.append(os.sched_getaffinity(start().process.pid))
 
-    thread = threading.Thread(target=start)
+    thread = threading.Thread(target=look)
     thread.start()
     thread.join()
     assert found == [{min(cpus)}]
@@ -232,7 +221,7 @@ def test_a_worker_starts_on_the_cpus_of_who_asked_for_it(servers: ForkServers, t
 
 @pytest.mark.parametrize("python_path", [None, "", ".", ":"])
 def test_modules_where_the_user_stands_are_never_imported(
-    own_servers: OwnForkServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_path: str | None
+    start: Start, own_servers: OwnForkServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_path: str | None
 ) -> None:
     """As in a folder of solutions: the baseline's worker would import them too."""
     for name in ("random", "queue", "socket", "ctypes", "torch", "harness"):
@@ -245,17 +234,11 @@ def test_modules_where_the_user_stands_are_never_imported(
     if python_path == ".":  # asked for: only the harness itself stays ours
         for name in ("random", "queue", "socket", "ctypes", "torch"):
             (tmp_path / f"{name}.py").unlink()
-    worker = started(launch_of(tmp_path / "cache"), own_servers)
-    try:
-        _await_ready(worker)
-    finally:
-        worker.close()
+    start(launch_of(tmp_path / "cache"), own_servers)
 
 
-def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(servers: ForkServers, tmp_path: Path) -> None:
-    one, other = (started(launch_of(tmp_path), servers) for _ in range(2))
-    for worker in (one, other):
-        _await_ready(worker)
+def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(start: Start) -> None:
+    one, other = (start() for _ in range(2))
     folders = [Path(os.readlink(f"/proc/{worker.process.pid}/cwd")) for worker in (one, other)]
     assert len({*folders, Path.cwd()}) == 3
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
@@ -280,11 +263,9 @@ def test_what_the_user_lets_through_makes_another_launch(tmp_path: Path, monkeyp
     assert passing != make_launch("cuda", tmp_path, [], {}, surroundings_of(tmp_path, tmp_path, ()))
 
 
-def test_closing_ends_servers_and_workers(tmp_path: Path) -> None:
-    servers = OwnForkServers()
-    worker = started(launch_of(tmp_path), servers)
-    server: ForkServer = servers.server(launch_of(tmp_path).kind)
-    servers.close()
+def test_closing_ends_servers_and_workers(start: Start, own_servers: OwnForkServers, tmp_path: Path) -> None:
+    worker = start(among=own_servers)
+    server: ForkServer = own_servers.server(launch_of(tmp_path).kind)
+    own_servers.close()
     assert not server.is_alive
     assert worker.process.wait(20) == -signal.SIGKILL
-    worker.close()
