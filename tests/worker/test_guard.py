@@ -31,6 +31,13 @@ from harness.worker.guard import Guard
 from harness.worker.sharing import Sharing
 
 
+def watching(*held: object) -> Guard:
+    """A guard that has found nothing yet."""
+    before = Guard(*held)
+    assert before.patched() == ()
+    return before
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "said"),
     [
@@ -48,8 +55,7 @@ from harness.worker.sharing import Sharing
     ],
 )
 def test_a_replaced_function_is_named(owner: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = Guard()
-    assert before.patched() == ()
+    before = watching()
     monkeypatch.setattr(owner, name, lambda *arguments, **named: 0)
     assert said in before.patched()
 
@@ -85,8 +91,7 @@ def test_a_default_device_is_left_alone() -> None:
 def test_a_tool_that_monitors_the_interpreter_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     tools: dict[int, str] = {}
     monkeypatch.setattr(sys, "monitoring", SimpleNamespace(get_tool=tools.get), raising=False)
-    before = Guard()
-    assert before.patched() == ()
+    before = watching()
     tools[3] = "mine"
     assert before.patched() == ("sys.monitoring tool 3",)
 
@@ -94,8 +99,7 @@ def test_a_tool_that_monitors_the_interpreter_is_found(monkeypatch: pytest.Monke
 def test_whoever_evaluates_frames_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     callbacks: list[object] = [None]
     monkeypatch.setattr(guard, "_frame_callback", lambda: callbacks[-1])
-    before = Guard()
-    assert before.patched() == ()
+    before = watching()
     callbacks.append(len)
     assert before.patched() == ("frame evaluation",)
 
@@ -111,8 +115,7 @@ def test_native_code_that_was_written_over_is_found(monkeypatch: pytest.MonkeyPa
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))
     code[:16] = bytes(range(16))
     monkeypatch.setattr(guard, "_native_functions", lambda: iter([(address, 16, "libcuda: cuEventElapsedTime")]))
-    before = Guard()
-    assert before.patched() == ()
+    before = watching()
     code[3] = 0xE9
     assert before.patched() == ("libcuda: cuEventElapsedTime",)
 
@@ -127,8 +130,7 @@ def test_a_clock_whose_c_function_is_another_s_is_found(level: int) -> None:
     place, other = id(time.perf_counter_ns) + DEFINITION, id(time.process_time_ns) + DEFINITION
     for _ in range(level):
         place, other = word(place).value + 8, word(other).value + 8
-    before = Guard()
-    assert before.patched() == ()
+    before = watching()
     kept = word(place).value
     word(place).value = word(other).value
     try:
@@ -140,8 +142,7 @@ def test_a_clock_whose_c_function_is_another_s_is_found(level: int) -> None:
 
 def test_another_address_in_a_function_of_a_library_is_found() -> None:
     held = bare(Meter, _record=ctypes.CDLL(None).labs)
-    before = Guard(held)
-    assert before.patched() == ()
+    before = watching(held)
     word(ctypes.addressof(held._record)).value = word(ctypes.addressof(ctypes.CDLL(None).abs)).value
     assert before.patched() == ("Meter._record",)
 
@@ -212,8 +213,7 @@ def test_a_function_exchanged_in_one_object_alone_is_found(name: str, said: str)
 )
 def test_an_attribute_that_hides_what_the_class_has_is_found(name: str, value: object) -> None:
     held = Heir()
-    before = Guard(held)
-    assert before.patched() == ()
+    before = watching(held)
     vars(held)[name] = value
     assert before.patched() == (f"Heir.{name}",)
 
@@ -265,8 +265,7 @@ def test_what_python_notes_in_a_class_is_left_alone() -> None:
 def test_a_function_of_a_library_that_is_called_by_another_way_is_found() -> None:
     """Its class is the library's alone, and can be given names."""
     held = bare(Meter, _record=ctypes.CDLL(None).labs)
-    before = Guard(held)
-    assert before.patched() == ()
+    before = watching(held)
     type(held._record).__call__ = lambda *of: 0
     try:
         (said,) = before.patched()
@@ -294,8 +293,7 @@ def an_arm() -> Arm:
 )
 def test_what_is_exchanged_in_the_arm_is_found(name: str, value: object) -> None:
     arm = an_arm()
-    before = Guard(arm)
-    assert before.patched() == ()
+    before = watching(arm)
     vars(arm)[name] = value
     assert before.patched() == (f"Arm.{name}",)
 
@@ -362,8 +360,7 @@ class LyingMeter(Meter):
 )
 def test_fixed_data_of_what_measures_is_watched(path: str, value: Any, said: str) -> None:
     held = device()
-    before = Guard(held)
-    assert before.patched() == ()
+    before = watching(held)
     owner: Any = held
     *outer, name = path.split(".")
     for step in outer:
@@ -402,8 +399,7 @@ def test_what_changes_as_turns_are_taken_is_left_alone() -> None:
 def test_names_of_our_modules_and_classes_are_watched(
     owner: Any, name: str, value: Any, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = Guard()
-    assert before.patched() == ()
+    before = watching()
     monkeypatch.setattr(owner, name, value, raising=False)
     assert said in before.patched()
 
