@@ -84,6 +84,9 @@ SOLUTIONS = {
 }
 
 
+HOST: Any = SimpleNamespace(name="cuda")
+
+
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return made_workspace(tmp_path_factory.mktemp("cascade"), "twice", PROBLEM, SOLUTIONS)
@@ -91,8 +94,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture(scope="module")
 def cascade() -> Iterator[Cascade]:
-    host: Any = SimpleNamespace(name="cuda")
-    with Workers(host, cache_folder()) as workers:
+    with Workers(HOST, cache_folder()) as workers:
         made = Cascade(workers, 2, lambda what: None)
         yield made
         made.close()
@@ -167,8 +169,7 @@ def test_a_solution_for_another_gpu_is_not_simulated(cascade: Cascade, workspace
 @pytest.mark.sim
 def test_what_takes_too_long_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cascade_module, "build_job", lambda *_: BuildOutcome((), None, 0.0))
-    host: Any = SimpleNamespace(name="cuda")
-    with Workers(host, cache_folder()) as workers:
+    with Workers(HOST, cache_folder()) as workers:
         made = Cascade(workers, 2, lambda what: None, budget_s=0.001)
         simulated = judged(made, workspace, "constant")
         made.close()
@@ -184,8 +185,7 @@ def test_without_a_simulator_the_gpu_judges_and_that_is_said_once(
 
     monkeypatch.setattr(cascade_module, "open_host", missing)
     said: list[str] = []
-    host: Any = SimpleNamespace(name="cuda")
-    made = Cascade(Workers(host, cache_folder()), 2, said.append)
+    made = Cascade(Workers(HOST, cache_folder()), 2, said.append)
     assert [judged(made, workspace, "constant") for _ in range(2)] == [None, None]
     assert len(said) == 1
     assert "no g++" in said[0]
@@ -193,8 +193,7 @@ def test_without_a_simulator_the_gpu_judges_and_that_is_said_once(
 
 @pytest.mark.parametrize(("cores", "at_once", "threads"), [(2, 2, 1), (14, 2, 3), (56, 7, 4)])
 def test_more_cores_simulate_more_solutions_at_once(cores: int, at_once: int, threads: int) -> None:
-    host: Any = SimpleNamespace(name="cuda")
-    made = Cascade(Workers(host, cache_folder()), cores, print)
+    made = Cascade(Workers(HOST, cache_folder()), cores, print)
     lanes = [lane for lane, _ in made._lanes]
     assert len(lanes) == made._free.qsize() == at_once
     assert {lane._variables["OMP_NUM_THREADS"] for lane in lanes} == {str(threads)}

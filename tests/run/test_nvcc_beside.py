@@ -29,6 +29,7 @@ from harness.sandbox.wire.messages import ExtensionReport
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from tests.examples import passed, sim_environment
+from tests.run.test_local import ScriptedLane
 from tests.workspace.made import made_workspace
 from tests.workspace.test_problem import SOURCE
 
@@ -36,12 +37,13 @@ KEY = "ab" * 16
 BUILD = ExtensionBuild("pool", KEY, False, 3.0, "log")
 
 
-class Machine:
+class Machine(ScriptedLane):
     """Solutions are named for what their builds and nvcc come to; `order` is what happened."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.order: list[str] = []
-        self.judged = threading.Event()
+        self.is_judged = threading.Event()
 
     def build(self, job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
         name = job.solution.name
@@ -54,25 +56,17 @@ class Machine:
     def ask(self, nvcc: Nvcc, workers: Workers, subject: SimulatedBuild, config: object) -> dict[str, Opinion]:
         name = subject.solution.name
         if not name.startswith("gap"):
-            assert self.judged.wait(30)  # it is judged meanwhile
+            assert self.is_judged.wait(30)  # it is judged meanwhile
         self.order.append(f"nvcc {name}")
         outcome, words = ("refused", "cuda.cu(9): error: bad") if "refused" in name else ("accepted", "")
         return {KEY: Opinion(NvccCheck(outcome, nvcc.version, ("sm_90",), 9.5, False, words))}  # type: ignore[arg-type]
 
-    def open(self, config: Any, environment: Any) -> None:
-        pass
-
     def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
         name = assignment.job.solution.name
         self.order.append(f"judge {name}")
-        self.judged.set()
+        self.judged.append(name)
+        self.is_judged.set()
         return passed(name, id=name, environment=sim_environment(), builds=(BUILD,))
-
-    def examine(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture
