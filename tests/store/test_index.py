@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ def timed(solution_ns: int = 1_000_000, name: str = "tiled", **changes: Any) -> 
 
 def keep(results: Path, *evaluations: Evaluation, run: str = "run-1") -> Path:
     return Journal(results, run).append_all(evaluations)[0]
+
+
+def edit(results: Path, *statements: str) -> None:
+    """Change the index's tables behind its back."""
+    with closing(sqlite3.connect(results / ".index.sqlite")) as database, database:
+        for statement in statements:
+            database.execute(statement)
 
 
 def ids(results: Path) -> list[str]:
@@ -304,21 +312,14 @@ def test_damage_while_another_has_the_file_open_is_answered_in_memory(tmp_path: 
 def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     keep(tmp_path, at(1, passed()))
     ids(tmp_path)
-    database = sqlite3.connect(tmp_path / ".index.sqlite")
-    database.execute("PRAGMA user_version = 1")
-    database.execute("DELETE FROM entry")
-    database.commit()
-    database.close()
+    edit(tmp_path, "PRAGMA user_version = 1", "DELETE FROM entry")
     assert ids(tmp_path) == ["1"]
 
 
 def test_a_rebuild_forgets_what_was_wrong(tmp_path: Path) -> None:
     keep(tmp_path, at(1, passed()))
     ids(tmp_path)
-    database = sqlite3.connect(tmp_path / ".index.sqlite")
-    database.execute("DELETE FROM entry")
-    database.commit()
-    database.close()
+    edit(tmp_path, "DELETE FROM entry")
     assert ids(tmp_path) == []
     with open_index(tmp_path, rebuild=True) as index:
         assert len(index.entries()) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 import torch
@@ -12,20 +13,18 @@ import torch
 from harness.devices.cuda.output_copy import Dimension, in_pieces, merged, tiled
 
 
-def test_equal_contiguous_layouts_are_one_run() -> None:
-    assert merged((2, 3, 4), (12, 4, 1), (12, 4, 1), 4) == (Dimension(24, 4, 4),)
-
-
-def test_a_transposed_source_needs_two_dimensions() -> None:
-    assert merged((3, 5), (5, 1), (1, 3), 2) == (Dimension(3, 10, 2), Dimension(5, 2, 6))
-
-
-def test_an_expanded_source_stands_still() -> None:
-    assert merged((3, 5), (5, 1), (1, 0), 4) == (Dimension(3, 20, 4), Dimension(5, 4, 0))
-
-
-def test_a_scalar_has_no_dimensions() -> None:
-    assert merged((), (), (), 8) == ()
+@pytest.mark.parametrize(
+    ("layouts", "nbytes", "dimensions"),
+    [
+        (((2, 3, 4), (12, 4, 1), (12, 4, 1)), 4, (Dimension(24, 4, 4),)),
+        (((3, 5), (5, 1), (1, 3)), 2, (Dimension(3, 10, 2), Dimension(5, 2, 6))),
+        (((3, 5), (5, 1), (1, 0)), 4, (Dimension(3, 20, 4), Dimension(5, 4, 0))),
+        (((), (), ()), 8, ()),
+    ],
+    ids=["equal-and-contiguous", "transposed-source", "expanded-source", "scalar"],
+)
+def test_layouts_are_merged(layouts: tuple[Any, Any, Any], nbytes: int, dimensions: tuple[Dimension, ...]) -> None:
+    assert merged(*layouts, nbytes) == dimensions
 
 
 def test_too_many_dimensions_are_refused() -> None:

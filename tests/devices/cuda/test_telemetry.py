@@ -70,17 +70,16 @@ def test_what_the_driver_does_not_tell_is_none() -> None:
     assert state_of(ScriptedNvml(), samples=2) == GpuState()
 
 
-def test_a_reading_that_fails_once_spoils_nothing() -> None:
-    nvml = ScriptedNvml(SmClock=[*[1410] * 10, 1980, NvmlError(999, "Unknown Error"), 1965])
-    assert state_of(nvml, samples=13) == GpuState(sm_mhz=(1965, 1980))
-
-
-def test_of_a_short_turn_the_last_sample_counts() -> None:
-    assert state_of(ScriptedNvml(SmClock=[1410, 1980]), samples=2) == GpuState(sm_mhz=(1980, 1980))
-
-
-def test_a_turn_shorter_than_the_interval_has_the_sample_of_its_end() -> None:
-    assert state_of(ScriptedNvml(SmClock=1410), samples=0) == GpuState(sm_mhz=(1410, 1410))
+@pytest.mark.parametrize(
+    ("clock", "samples", "mhz"),
+    [
+        ([*[1410] * 10, 1980, NvmlError(999, "Unknown Error"), 1965], 13, (1965, 1980)),
+        ([1410, 1980], 2, (1980, 1980)),  # of a short turn the last sample counts
+        (1410, 0, (1410, 1410)),  # a turn shorter than the interval has the sample of its end
+    ],
+)
+def test_failed_readings_and_short_turns_spoil_nothing(clock: Any, samples: int, mhz: tuple[int, int]) -> None:
+    assert state_of(ScriptedNvml(SmClock=clock), samples) == GpuState(sm_mhz=mhz)
 
 
 def test_a_watch_after_another_starts_anew() -> None:
