@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,63 +84,73 @@ BFLOAT16_SUMS = """one = tl.full((BLOCK,), 1.0, tl.bfloat16)
     tl.store(y + at, factor * is_at * tl.load(x + at, mask=at < n), mask=at < n)
     tl.store((y + n).to(tl.pointer_type(tl.bfloat16)), first, mask=n < 0)"""
 
-SOLUTIONS = {
-    "right": (KERNEL, CALL, ""),
+SOLUTIONS: dict[str, tuple[Any, ...]] = {
+    "right": (Verdict.PASSED, KERNEL, CALL),
     "by_a_number": (
+        Verdict.PASSED,
         KERNEL.replace("twice(", "factor.to(tl.float32) * ("),
         CALL.replace("BLOCK=", "factor=2.0, BLOCK="),
-        "",
     ),
-    "tuned": (KERNEL, BY_META, TUNED),
-    "added": ("tl.atomic_add(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)", CALL, ""),
-    "wrong": (KERNEL.replace("twice(", "3 * ("), CALL, ""),
-    "no_mask": ("tl.store(y + at, twice(tl.load(x + at)), mask=at < n)", CALL, ""),
-    "stores_too_far": ("tl.store(y + at, twice(tl.load(x + at, mask=at < n)))", CALL, ""),
-    "too_small_a_grid": (KERNEL, CALL.replace("triton.cdiv(x.numel(), 256)", "3"), ""),
-    "of_the_cpu": (KERNEL, CALL.replace("(x, y", "(x.cpu(), y"), ""),
-    "by_torch": (KERNEL, "y = x + x", ""),
-    "decoy": (KERNEL, CALL + "; y = x + x", ""),
-    "by_libdevice": (SIGN, CALL, ""),
-    "odd_libdevice": (KERNEL.replace("twice(", "2 * libdevice.normcdf("), CALL, ""),
-    "by_pointers": (POINTERS, POINTERS_CALL, ""),
-    "asserts": ("assert n < 5\n    " + KERNEL, CALL, ""),
-    "asks_for_triton": (KERNEL, "from torch.utils._triton import has_triton; assert has_triton(); " + CALL, ""),
-    "assembly": (ASM, CALL, ""),
-    "undefined": (KERNEL.replace("twice(", "thrice("), CALL, ""),
-    "masked_by_a_number": (SCALAR_MASK, CALL, ""),
-    "misspelt": (KERNEL.replace("twice(", "tl.expp("), CALL, ""),
-    "odd_range": (KERNEL, CALL.replace("BLOCK=256", "BLOCK=100"), ""),
-    "sized_at_run_time": (KERNEL.replace("(y + at", "(y + tl.arange(0, n) * 0 + at", 1), CALL, ""),
-    "mixed_shapes": (KERNEL.replace("twice(", "tl.arange(0, 32) + twice("), CALL, ""),
+    "tuned": (Verdict.PASSED, KERNEL, BY_META, TUNED),
+    "added": (Verdict.PASSED, "tl.atomic_add(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)", CALL),
+    "wrong": (Verdict.WRONG_VALUES, KERNEL.replace("twice(", "3 * ("), CALL),
+    "no_mask": (Verdict.MEMORY_ERROR, "tl.store(y + at, twice(tl.load(x + at)), mask=at < n)", CALL),
+    "stores_too_far": (Verdict.MEMORY_ERROR, "tl.store(y + at, twice(tl.load(x + at, mask=at < n)))", CALL),
+    "too_small_a_grid": (Verdict.WRONG_VALUES, KERNEL, CALL.replace("triton.cdiv(x.numel(), 256)", "3")),
+    "of_the_cpu": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("(x, y", "(x.cpu(), y")),
+    "by_torch": (Verdict.NO_CUSTOM_KERNEL, KERNEL, "y = x + x"),
+    "decoy": (Verdict.NO_CUSTOM_KERNEL, KERNEL, CALL + "; y = x + x"),
+    "by_libdevice": (Verdict.PASSED, SIGN, CALL),
+    "odd_libdevice": (Verdict.UNSUPPORTED, KERNEL.replace("twice(", "2 * libdevice.normcdf("), CALL),
+    "by_pointers": (Verdict.PASSED, POINTERS, POINTERS_CALL),
+    "asserts": (Verdict.RUNTIME_ERROR, "assert n < 5\n    " + KERNEL, CALL),
+    "asks_for_triton": (
+        Verdict.PASSED,
+        KERNEL,
+        "from torch.utils._triton import has_triton; assert has_triton(); " + CALL,
+    ),
+    "assembly": (Verdict.UNSUPPORTED, ASM, CALL),
+    "undefined": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "thrice("), CALL),
+    "masked_by_a_number": (Verdict.PASSED, SCALAR_MASK, CALL),
+    "misspelt": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "tl.expp("), CALL),
+    "odd_range": (Verdict.COMPILE_ERROR, KERNEL, CALL.replace("BLOCK=256", "BLOCK=100")),
+    "sized_at_run_time": (Verdict.COMPILE_ERROR, KERNEL.replace("(y + at", "(y + tl.arange(0, n) * 0 + at", 1), CALL),
+    "mixed_shapes": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "tl.arange(0, 32) + twice("), CALL),
     "by_imported_name": (
+        Verdict.UNSUPPORTED,  # the interpreter finds tl.arange alone
         KERNEL.replace("(y + at", "(y + arange(0, BLOCK) * 0 + at", 1),
         CALL,
         "from triton.language import arange",
     ),
-    "on_a_list": (KERNEL, CALL.replace("[(triton.cdiv(x.numel(), 256),)]", "[[triton.cdiv(x.numel(), 256)]]"), ""),
+    "on_a_list": (
+        Verdict.PASSED,
+        KERNEL,
+        CALL.replace("[(triton.cdiv(x.numel(), 256),)]", "[[triton.cdiv(x.numel(), 256)]]"),
+    ),
     "four_dimensions": (
+        Verdict.COMPILE_ERROR,
         KERNEL.replace("(y + at", "(y + tl.program_id(3) + at", 1),
         CALL.replace("256),)", "256), 1, 1, 1)"),
-        "",
     ),
-    "a_pointer_for_a_number": (KERNEL.replace("twice(", "x + twice("), CALL, ""),
-    "no_sequence": (KERNEL, CALL.replace("(triton.cdiv(x.numel(), 256),)", "4"), ""),
-    "too_large_a_grid": (KERNEL, CALL.replace("256),)", "256), 1, 65_536)"), ""),
-    "in_bfloat16": (BFLOAT16, CALL, ""),
-    "sums_in_bfloat16": (BFLOAT16_SUMS, CALL, PLUS),
+    "a_pointer_for_a_number": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "x + twice("), CALL),
+    "no_sequence": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("(triton.cdiv(x.numel(), 256),)", "4")),
+    "too_large_a_grid": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("256),)", "256), 1, 65_536)")),
+    "in_bfloat16": (Verdict.PASSED, BFLOAT16, CALL),
+    "sums_in_bfloat16": (Verdict.PASSED, BFLOAT16_SUMS, CALL, PLUS),
     "adds_bfloat16": (
+        Verdict.UNSUPPORTED,
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
         CALL,
-        "",
     ),
 }
+"""By name: the verdict, the kernel's last line, the call, and what stands above the kernel, if anything."""
 
 
 def workspace(root: Path, solutions: Iterable[str]) -> Path:
     texts = {}
     for name in solutions:
-        kernel, call, decorator = SOLUTIONS[name]
-        texts[name] = SOLUTION.replace("KERNEL", kernel).replace("CALL", call).replace("DECORATOR", decorator)
+        _, kernel, call, *above = SOLUTIONS[name]
+        texts[name] = SOLUTION.replace("KERNEL", kernel).replace("CALL", call).replace("DECORATOR", "".join(above))
     return made_workspace(root, "double", PROBLEM, texts).root
 
 
@@ -152,47 +163,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evaluation]:
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize(
-    ("name", "verdict"),
-    [
-        ("right", Verdict.PASSED),
-        ("by_a_number", Verdict.PASSED),
-        ("tuned", Verdict.PASSED),
-        ("added", Verdict.PASSED),
-        ("wrong", Verdict.WRONG_VALUES),
-        ("no_mask", Verdict.MEMORY_ERROR),
-        ("stores_too_far", Verdict.MEMORY_ERROR),
-        ("too_small_a_grid", Verdict.WRONG_VALUES),
-        ("of_the_cpu", Verdict.RUNTIME_ERROR),
-        ("by_torch", Verdict.NO_CUSTOM_KERNEL),
-        ("decoy", Verdict.NO_CUSTOM_KERNEL),
-        ("by_libdevice", Verdict.PASSED),
-        ("odd_libdevice", Verdict.UNSUPPORTED),
-        ("by_pointers", Verdict.PASSED),
-        ("asserts", Verdict.RUNTIME_ERROR),
-        ("asks_for_triton", Verdict.PASSED),
-        ("assembly", Verdict.UNSUPPORTED),
-        ("undefined", Verdict.COMPILE_ERROR),
-        ("masked_by_a_number", Verdict.PASSED),
-        ("misspelt", Verdict.COMPILE_ERROR),
-        ("too_large_a_grid", Verdict.RUNTIME_ERROR),
-        ("on_a_list", Verdict.PASSED),
-        ("four_dimensions", Verdict.COMPILE_ERROR),
-        ("a_pointer_for_a_number", Verdict.COMPILE_ERROR),
-        ("no_sequence", Verdict.RUNTIME_ERROR),
-        ("by_imported_name", Verdict.UNSUPPORTED),  # the interpreter finds tl.arange alone
-        ("odd_range", Verdict.COMPILE_ERROR),
-        ("sized_at_run_time", Verdict.COMPILE_ERROR),
-        ("mixed_shapes", Verdict.COMPILE_ERROR),
-        ("in_bfloat16", Verdict.PASSED),
-        ("sums_in_bfloat16", Verdict.PASSED),
-        ("adds_bfloat16", Verdict.UNSUPPORTED),
-    ],
-)
-def test_a_kernel_of_triton_s_is_judged_without_a_gpu(
-    judged: dict[str, Evaluation], name: str, verdict: Verdict
-) -> None:
-    assert judged[name].verdict is verdict, judged[name].failure
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_a_kernel_of_triton_s_is_judged_without_a_gpu(judged: dict[str, Evaluation], name: str) -> None:
+    assert judged[name].verdict is SOLUTIONS[name][0], judged[name].failure
 
 
 @pytest.mark.sim
