@@ -17,38 +17,10 @@ from harness.run.executor import Ticket
 from harness.run.node import ExecutorFacts, Node, NodeSettings
 from harness.workspace.selection import select_tasks
 from harness.workspace.source_hash import hashed_files, judged_files
+from tests.run.test_cascade import PROBLEM, SOLUTION
 from tests.workspace.made import made_workspace
 
-PROBLEM = """import torch
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return 2 * x
-def get_inputs():
-    return [torch.randn(64)]
-def get_init_inputs():
-    return []
-"""
-KERNEL = '''import torch
-from torch.utils.cpp_extension import load_inline
-
-CUDA = """
-__global__ void twice(const float* x, float* y, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = 2 * x[i];
-}
-torch::Tensor twice(torch::Tensor x) {
-    auto y = torch::empty_like(x);
-    twice<<<(x.numel() + 63) / 64, 64>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
-    return y;
-}
-"""
-module = load_inline("twice_of_node", "torch::Tensor twice(torch::Tensor x);", CUDA, functions=["twice"])
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return module.twice(x)
-'''
-SOLUTIONS = {"right": KERNEL, "refused": KERNEL.replace("x[i];", "x[i]")}
+SOLUTIONS = {"right": SOLUTION, "refused": SOLUTION.replace("+ 1.0f;", "+ 1.0f")}
 PLACES = NodeSettings("sim", Config().without_nvcc(), "0123456789ab")
 
 
