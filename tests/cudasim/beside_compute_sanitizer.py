@@ -17,8 +17,7 @@ from harness.model.instruments import SanitizerTool
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.tools.sanitizer_log import read_log
 from harness.tools.sanitizing import sanitizer_command
-from tests.cudasim.checked_scenarios import COUNT, DECLARATIONS
-from tests.cudasim.fault_page import KERNELS, PAGE
+from tests.cudasim.fault_page import COUNT, DECLARATIONS, KERNELS, PAGE
 from tests.cudasim.test_checked import FAULTS, HONEST
 from tests.machine import ROOT
 

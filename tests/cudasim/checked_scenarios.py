@@ -15,36 +15,33 @@ from pathlib import Path
 from typing import Any
 
 from harness.cudasim.toolkit import Toolkit
-from harness.devices.sim.device import SimDevice, activate
+from harness.devices.sim.device import activate
 from harness.sandbox.wire.device import BufferHandle
+from tests.cudasim.fault_page import COUNT, DECLARATIONS, KERNELS
 
-DECLARATIONS = """
-std::vector<std::string> names();
-void run(std::string name, torch::Tensor a, torch::Tensor b);
-torch::Tensor pool(torch::Tensor x, bool wide);
-"""
-COUNT = 1000
+DEVICE = activate(Toolkit(Path(sys.argv[1]), is_checked=True))
+
+import torch  # noqa: E402 - the simulator is there by now
+from torch.utils.cpp_extension import load_inline  # noqa: E402
+
 PERIOD = 64 << 20
 
 
-def main(toolkit: str) -> None:
-    device = activate(Toolkit(Path(toolkit), is_checked=True))
-    from torch.utils.cpp_extension import load_inline
-
+def main() -> None:
     with tempfile.TemporaryDirectory() as build:
         extension = load_inline(
             "harness_sim_checked",
             cpp_sources=DECLARATIONS,
-            cuda_sources=Path(__file__).with_name("checked_kernels.cu").read_text(),
+            cuda_sources=KERNELS.read_text(),
             functions=["names", "run", "pool"],
             build_directory=build,
         )
         ctypes.CDLL(None).sim_check(0)  # as a solution may; what is asked for once stays
-        outcomes = {name: _run(device, partial(extension.run, name), name) for name in extension.names()}
+        outcomes = {name: _run(partial(extension.run, name), name) for name in extension.names()}
         for name in OUTPUTS:
-            outcomes[name] = _run(device, partial(_measured, device, extension, name), name)
+            outcomes[name] = _run(partial(_measured, extension, name), name)
         for name, wide in (("sampled_at_the_full_shape", True), ("sampled_with_a_narrow_index", False)):
-            outcomes[name] = _run(device, partial(_sampled, device, extension, wide), name)
+            outcomes[name] = _run(partial(_sampled, extension, wide), name)
     print(json.dumps(outcomes))
 
 
@@ -59,49 +56,43 @@ OUTPUTS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
 """What each of these cases gives back as its outputs."""
 
 
-def _run(device: SimDevice, scenario: Scenario, name: str) -> dict[str, object]:
-    import torch
-
+def _run(scenario: Scenario, name: str) -> dict[str, object]:
     error, value = None, None
-    a = _input(device) if name.startswith("input_") else torch.arange(COUNT, device="cuda", dtype=torch.float32)
+    a = _input() if name.startswith("input_") else torch.arange(COUNT, device="cuda", dtype=torch.float32)
     b = torch.empty(COUNT, device="cuda")
-    device.take_findings()
+    DEVICE.take_findings()
     try:
         value = scenario(a, b)
-        device.synchronize()
+        DEVICE.synchronize()
     except RuntimeError as raised:
         error = str(raised).splitlines()[0]
-    findings, _ = device.take_findings()
-    device.reset_errors()
+    findings, _ = DEVICE.take_findings()
+    DEVICE.reset_errors()
     return {"error": error, "value": value, "findings": [asdict(finding) for finding in findings]}
 
 
-def _measured(device: SimDevice, extension: Any, name: str, a: Any, b: Any) -> None:
+def _measured(extension: Any, name: str, a: Any, b: Any) -> None:
     """As a turn of the referee's takes it."""
-    import torch
-
-    device.measure(
+    DEVICE.measure(
         lambda: extension.run(name, a, b),
         lambda result: [(output, torch.zeros(output.shape, device="cuda")) for output in OUTPUTS[name](a, b)],
     )
 
 
-def _sampled(device: SimDevice, extension: Any, wide: bool, *_: object) -> object:
+def _sampled(extension: Any, wide: bool, *_: object) -> object:
     """Four blocks of a launch over 4.5e9 floats on 64 MiB of memory."""
-    import torch
-
     descriptor = os.memfd_create("input")
     os.ftruncate(descriptor, PERIOD)
     os.pwrite(descriptor, b"\x00\x00\x80\x3f\x00\x00\x00\x40" * (PERIOD // 8), 0)
     handle = BufferHandle("periodic_memfd", nbytes=18 << 30, period=PERIOD)
-    x = device.open_buffer(handle, descriptor).view(torch.float32)
+    x = DEVICE.open_buffer(handle, descriptor).view(torch.float32)
     before = _resident_nbytes()
-    device.sample_blocks(4, seed=1)
+    DEVICE.sample_blocks(4, seed=1)
     try:
-        out = device.measure(lambda: extension.pool(x, wide), lambda result: ()).result
-        device.synchronize()
+        out = DEVICE.measure(lambda: extension.pool(x, wide), lambda result: ()).result
+        DEVICE.synchronize()
     finally:
-        device.sample_blocks(None, seed=0)
+        DEVICE.sample_blocks(None, seed=0)
     assert isinstance(out, torch.Tensor)
     return [[float(out[0]), float(out[-1])], _resident_nbytes() - before < 64 << 20]
 
@@ -110,14 +101,12 @@ def _resident_nbytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def _input(device: SimDevice) -> Any:
+def _input() -> Any:
     """As the referee hands it to a worker."""
-    import torch
-
     descriptor = os.memfd_create("input")
     os.ftruncate(descriptor, 4 * COUNT)
-    return device.open_buffer(BufferHandle("memfd", nbytes=4 * COUNT), descriptor).view(torch.float32)
+    return DEVICE.open_buffer(BufferHandle("memfd", nbytes=4 * COUNT), descriptor).view(torch.float32)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

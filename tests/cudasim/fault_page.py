@@ -21,6 +21,13 @@ from tests.machine import ROOT
 
 PAGE = ROOT / "docs/simulator_faults.md"
 KERNELS = Path(__file__).with_name("checked_kernels.cu")
+DECLARATIONS = """
+std::vector<std::string> names();
+void run(std::string name, torch::Tensor a, torch::Tensor b);
+torch::Tensor pool(torch::Tensor x, bool wide);
+"""
+COUNT = 1000
+"""The elements of the two tensors that a case is run with."""
 END = "<!-- end -->"
 
 Outcomes = dict[str, dict[str, Any]]

@@ -52,14 +52,13 @@ toolkit.ensure_toolkit(Path(sys.argv[1]), print)
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolkits, "find_torch", lambda: TORCH)
     monkeypatch.setattr(toolkits, "find_compiler", lambda: COMPILER)
     monkeypatch.setattr(toolkits, "build_toolkit", fake_build)
 
 
-@pytest.mark.usefixtures("_machine")
 def test_toolkit_is_built_once(tmp_path: Path) -> None:
     said: list[str] = []
     first = ensure_toolkit(tmp_path, said.append)
@@ -68,14 +67,12 @@ def test_toolkit_is_built_once(tmp_path: Path) -> None:
     assert said == ["compiling"]
 
 
-@pytest.mark.usefixtures("_machine")
 def test_other_torch_gets_its_own_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ensure_toolkit(tmp_path, print)
     monkeypatch.setattr(toolkits, "find_torch", lambda: Torch(Path("/torch"), "2.13.0+cpu", "-std=c++20"))
     assert ensure_toolkit(tmp_path, print) != first
 
 
-@pytest.mark.usefixtures("_machine")
 def test_checked_build_is_prepared_when_first_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
 
@@ -97,7 +94,6 @@ def test_checked_build_has_a_compiler_of_its_own() -> None:
     assert Toolkit(Path("/tk"), is_checked=True).environment()["PYTORCH_NVCC"] == "/tk/bin/nvcc-checked"
 
 
-@pytest.mark.usefixtures("_machine")
 def test_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolkits, "build_toolkit", failing_build)
     with pytest.raises(SimUnavailable, match="does not compile"):
@@ -105,7 +101,6 @@ def test_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(tmp_path.glob("sim-*")) == []
 
 
-@pytest.mark.usefixtures("_machine")
 def test_killed_build_does_not_hold_up_the_next(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED_BUILD, str(tmp_path)], env={"PYTHONPATH": str(ROOT)})
     assert killed.returncode == 9
@@ -115,7 +110,6 @@ def test_killed_build_does_not_hold_up_the_next(tmp_path: Path) -> None:
     assert not (toolkit.root / "half").exists()
 
 
-@pytest.mark.usefixtures("_machine")
 def test_two_toolkits_are_kept_and_those_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = ensure_toolkit(tmp_path, print)
     for age, name in enumerate(("sim-newer", "sim-older", "sim-unfinished")):
@@ -127,7 +121,6 @@ def test_two_toolkits_are_kept_and_those_in_use(tmp_path: Path, monkeypatch: pyt
     assert set(tmp_path.glob("sim-*")) == {current.root, held.root, tmp_path / "sim-newer"}
 
 
-@pytest.mark.usefixtures("_machine")
 def test_toolkit_out_of_use_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for version in ("2.7.0", "2.8.0", "2.10.0"):
         monkeypatch.setattr(
@@ -141,7 +134,6 @@ def test_toolkit_out_of_use_makes_room(tmp_path: Path, monkeypatch: pytest.Monke
     assert last.root.is_dir()
 
 
-@pytest.mark.usefixtures("_machine")
 def test_prepared_is_said_of_the_very_toolkit(tmp_path: Path) -> None:
     (tmp_path / "sim-of-another-torch").mkdir()
     assert not toolkits.is_prepared(tmp_path)
