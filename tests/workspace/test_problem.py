@@ -101,22 +101,9 @@ def test_a_case_without_values_is_the_problem_as_written(tmp_path: Path) -> None
     assert load_problem(problem_folder(tmp_path, "cases: {same: }")).cases["same"] == Case()
 
 
-def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    assert tells(complaint(tmp_path, "title: a\ntags: []\ntitle: b\n"), "'title'", "twice")
-
-
-def test_a_date_that_is_none_is_broken_yaml(tmp_path: Path) -> None:
-    assert tells(complaint(tmp_path, "title: 2024-13-45"), "YAML", "month")
-
-
 def test_a_tolerance_can_be_exact(tmp_path: Path) -> None:
     problem = load_problem(problem_folder(tmp_path, "tolerance: exact\nprecision: float16"))
     assert problem.tolerance == Tolerance(0.0, 0.0)
-
-
-def test_a_mistyped_key_gets_a_suggestion(tmp_path: Path) -> None:
-    text = complaint(tmp_path, "tolerence: exact")
-    assert tells(text, f"{tmp_path}/relu2d/problem.yaml:1", "unknown key 'tolerence'", "Did you mean 'tolerance'?")
 
 
 def test_every_fault_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
@@ -128,46 +115,6 @@ def test_every_fault_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
     assert str(error.value) == error.value.faults[0]
 
 
-@pytest.mark.parametrize(
-    ("yaml", "suggestion"),
-    [
-        ("cases: {small: {constant: {height: 3}}}", "unknown key 'cases.small.constant'. Did you mean 'constants'?"),
-        ("tolerance: {atoll: 0.1, rtol: 0.1}", "unknown key 'tolerance.atoll'. Did you mean 'atol'?"),
-    ],
-)
-def test_a_mistyped_key_further_in_gets_a_suggestion(tmp_path: Path, yaml: str, suggestion: str) -> None:
-    assert suggestion in complaint(tmp_path, yaml)
-
-
-@pytest.mark.parametrize(
-    ("yaml", "words"),
-    [
-        ("precision: fp32", ["problem.yaml:1: precision", "'fp32'", "Did you mean 'float32'?"]),
-        ("precision: flot32", ["problem.yaml:1: precision", "'flot32'", "Did you mean 'float32'?"]),
-        ("independent_batch: 1", ["problem.yaml:1: independent_batch", "a whole number where true or false belongs"]),
-        ("tags: pooling", ["problem.yaml:1: tags", "a text where a list belongs"]),
-        ("title: 3", ["problem.yaml:1: title", "a whole number where a text belongs"]),
-        ("tolerance: {atol: -0.5, rtol: 0}", ["problem.yaml:1: tolerance", "at least 0"]),
-        ("tolerance: {atol: 0.5}", ["problem.yaml:1: tolerance", "key 'rtol' is missing"]),
-        ("cases: {small: [1]}", ["problem.yaml:1: cases.small", "a list where a mapping belongs"]),
-        ("cases: {small: {init_inputs: 3}}", ["problem.yaml:1: cases.small.init_inputs", "a whole number where"]),
-        ("[1, 2]", ["list where a mapping of keys belongs"]),
-    ],
-)
-def test_a_value_of_the_wrong_kind_is_named(tmp_path: Path, yaml: str, words: list[str]) -> None:
-    text = complaint(tmp_path, yaml)
-    assert all(word in text for word in [f"{tmp_path}/relu2d/problem.yaml", *words])
-
-
-def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
-    text = complaint(tmp_path, "title: a\ncases: {small: [\n")
-    assert "relu2d/problem.yaml:3:1:" in text
-
-
-def test_an_alias_within_what_it_names_is_named(tmp_path: Path) -> None:
-    assert "alias" in complaint(tmp_path, "tags: &a [*a]\n")
-
-
 def bomb(depth: int) -> str:
     """Aliases that name ten to the power of `depth` texts."""
     lists = [f"&a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, depth)]
@@ -177,16 +124,39 @@ def bomb(depth: int) -> str:
 @pytest.mark.parametrize(
     ("yaml", "words"),
     [
+        ("precision: fp32", [":1: precision", "'fp32'", "Did you mean 'float32'?"]),
+        ("precision: flot32", [":1: precision", "'flot32'", "Did you mean 'float32'?"]),
+        ("independent_batch: 1", [":1: independent_batch", "a whole number where true or false belongs"]),
+        ("tags: pooling", [":1: tags", "a text where a list belongs"]),
+        ("title: 3", [":1: title", "a whole number where a text belongs"]),
+        ("tolerance: {atol: -0.5, rtol: 0}", [":1: tolerance", "at least 0"]),
+        ("tolerance: {atol: 0.5}", [":1: tolerance", "key 'rtol' is missing"]),
+        ("tolerance: {atoll: 0.1, rtol: 0.1}", ["unknown key 'tolerance.atoll'. Did you mean 'atol'?"]),
+        ("tolerence: exact", [":1", "unknown key 'tolerence'", "Did you mean 'tolerance'?"]),
+        ("cases: {small: [1]}", [":1: cases.small", "a list where a mapping belongs"]),
+        ("cases: {small: {init_inputs: 3}}", [":1: cases.small.init_inputs", "a whole number where"]),
+        ("cases: {small: {constant: {height: 3}}}", ["unknown key 'cases.small.constant'. Did you mean 'constants'?"]),
+        (
+            "cases: {small: {constants: {hight: 3}}}",
+            [": cases.small.constants:", "'hight'", "Did you mean 'height'?"],
+        ),
+        ("cases: {full: {constants: {height: 3}}}", ["cases.full:", "no values"]),
+        *((f"cases: {{{name}: {{}}}}", ["quote it"]) for name in ("1", "no", "2026-11-21")),
+        ("[1, 2]", ["list where a mapping of keys belongs"]),
+        ("title: a\ntags: []\ntitle: b\n", ["'title'", "twice"]),
+        ("title: 2024-13-45", ["YAML", "month"]),
+        ("title: a\ncases: {small: [\n", [":3:1:"]),
+        ("tags: &a [*a]\n", ["alias"]),
+        # what would take minutes
         (bomb(8), ["too many values", "line 1", "aliases"]),
         ("tags: [" + "x," * 20_000 + "]\n", ["too many values", "line 1"]),
         ("".join(f"key{i}: 1\n" for i in range(40_000)), ["bytes", "shorten"]),
         ("tags: " + "[" * 60 + "]" * 60, ["deep", "line 1"]),
-        ("title: !!timestamp x\n", ["tag", "line 1"]),
+        ("title: !!timestamp x\n", ["line 1", "tag"]),
     ],
 )
-def test_what_would_take_minutes_is_refused_at_once(tmp_path: Path, yaml: str, words: list[str]) -> None:
-    text = complaint(tmp_path, yaml)
-    assert all(word in text for word in [f"{tmp_path}/relu2d/problem.yaml", *words])
+def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, yaml: str, words: list[str]) -> None:
+    assert tells(complaint(tmp_path, yaml), f"{tmp_path}/relu2d/problem.yaml", *words)
 
 
 def test_a_few_aliases_stand_for_what_they_name(tmp_path: Path) -> None:
@@ -214,21 +184,6 @@ def test_python_that_is_nested_deep_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     assert load_problem(problem_folder(tmp_path, "# nothing yet\n")).precision is None
-
-
-def test_an_unknown_constant_gets_a_suggestion(tmp_path: Path) -> None:
-    text = complaint(tmp_path, "cases: {small: {constants: {hight: 3}}}")
-    assert tells(text, f"{tmp_path}/relu2d/problem.yaml: cases.small.constants:", "'hight'", "Did you mean 'height'?")
-
-
-def test_full_takes_no_values(tmp_path: Path) -> None:
-    text = complaint(tmp_path, "cases: {full: {constants: {height: 3}}}")
-    assert tells(text, "cases.full:", "no values")
-
-
-@pytest.mark.parametrize("name", ["1", "no", "2026-11-21"])
-def test_a_case_whose_name_yaml_reads_as_another_type_is_refused(tmp_path: Path, name: str) -> None:
-    assert "quote it" in complaint(tmp_path, f"cases: {{{name}: {{}}}}")
 
 
 def test_a_tolerance_without_a_point_is_a_number(tmp_path: Path) -> None:
