@@ -31,10 +31,12 @@ load_inline("refused", cpp_sources="void run();", cuda_sources=sys.argv[3], func
 """
 
 
-def compile_alone(compiler: Path, source: Path) -> BuildDiagnosis:
+def compile_alone(toolkit: Toolkit, source: Path, text: str) -> BuildDiagnosis:
     """As torch's ninja file calls a compiler, without the other half of the extension."""
+    source.write_text(text)
     torch = find_torch()
     flags = ["-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
+    compiler = toolkit.nvcc if source.suffix == ".cu" else toolkit.cxx
     if source.suffix == ".cu":
         flags += [*COMMON_NVCC_FLAGS, "--compiler-options", "-fPIC", "-gencode=arch=compute_90,code=sm_90"]
     else:
@@ -65,8 +67,9 @@ FLAGS = [
 ]
 
 
-def test_half_operators_come_with_the_usual_flags(toolkit: Toolkit, cuda_source: Path) -> None:
+def test_half_operators_come_with_the_usual_flags(toolkit: Toolkit, tmp_path: Path) -> None:
     """Nearly everyone adds these, since torch takes the operators away."""
+    cuda_source = tmp_path / "cuda.cu"
     cuda_source.write_text(HALF_OPERATORS)
     torch = find_torch()
     command = [str(toolkit.nvcc), "-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
@@ -75,16 +78,6 @@ def test_half_operators_come_with_the_usual_flags(toolkit: Toolkit, cuda_source:
     run = subprocess.run(command, cwd=cuda_source.parent, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert f"! {toolkit.root}/headers/sim/prelude_slim.h.gch" in run.stderr, "the precompiled header doesn't fit"
-
-
-@pytest.fixture
-def cuda_source(tmp_path: Path) -> Path:
-    return tmp_path / "cuda.cu"
-
-
-@pytest.fixture
-def main_source(tmp_path: Path) -> Path:
-    return tmp_path / "main.cpp"
 
 
 def test_inline_ptx_is_unsupported(toolkit: Toolkit, tmp_path: Path) -> None:
@@ -102,48 +95,46 @@ def test_inline_ptx_is_unsupported(toolkit: Toolkit, tmp_path: Path) -> None:
     assert tells(diagnosis.summary, "PTX", "line 5")
 
 
-def test_mistake_in_a_kernel_is_a_compile_error(toolkit: Toolkit, cuda_source: Path) -> None:
-    cuda_source.write_text("__global__ void k(float* x) {\n  x[nowhere] = 1;\n}\n")
-    diagnosis = compile_alone(toolkit.nvcc, cuda_source)
+def test_mistake_in_a_kernel_is_a_compile_error(toolkit: Toolkit, tmp_path: Path) -> None:
+    text = "__global__ void k(float* x) {\n  x[nowhere] = 1;\n}\n"
+    diagnosis = compile_alone(toolkit, tmp_path / "cuda.cu", text)
     assert diagnosis.kind == "compile_error"
     assert diagnosis.summary == "cuda.cu:2: ‘nowhere’ was not declared in this scope\n    x[nowhere] = 1;"
 
 
-def test_deprecated_dispatch_is_a_compile_error(toolkit: Toolkit, cuda_source: Path) -> None:
-    cuda_source.write_text(
+def test_deprecated_dispatch_is_a_compile_error(toolkit: Toolkit, tmp_path: Path) -> None:
+    text = (
         "#include <torch/extension.h>\n"
         'void run(torch::Tensor x) {\n  AT_DISPATCH_FLOATING_TYPES(x.type(), "run", [&] { scalar_t y = 0; });\n}\n'
     )
-    diagnosis = compile_alone(toolkit.nvcc, cuda_source)
+    diagnosis = compile_alone(toolkit, tmp_path / "cuda.cu", text)
     assert diagnosis.kind == "compile_error"
     assert "at::DeprecatedTypeProperties" in diagnosis.summary
 
 
-def test_too_much_static_shared_memory_is_a_compile_error(toolkit: Toolkit, cuda_source: Path) -> None:
-    cuda_source.write_text("__global__ void k(float* x) {\n  __shared__ float s[12289];\n  x[0] = s[0];\n}\n")
-    diagnosis = compile_alone(toolkit.nvcc, cuda_source)
+def test_too_much_static_shared_memory_is_a_compile_error(toolkit: Toolkit, tmp_path: Path) -> None:
+    text = "__global__ void k(float* x) {\n  __shared__ float s[12289];\n  x[0] = s[0];\n}\n"
+    diagnosis = compile_alone(toolkit, tmp_path / "cuda.cu", text)
     assert diagnosis.kind == "compile_error"
     assert "shared data" in diagnosis.summary
 
 
-def test_cuda_name_that_we_lack_is_unsupported(toolkit: Toolkit, cuda_source: Path) -> None:
-    cuda_source.write_text("__global__ void k(int* x) {\n  *x = __vavgs2(x[1], x[2]);\n}\n")
-    diagnosis = compile_alone(toolkit.nvcc, cuda_source)
+def test_cuda_name_that_we_lack_is_unsupported(toolkit: Toolkit, tmp_path: Path) -> None:
+    text = "__global__ void k(int* x) {\n  *x = __vavgs2(x[1], x[2]);\n}\n"
+    diagnosis = compile_alone(toolkit, tmp_path / "cuda.cu", text)
     assert diagnosis.kind == "unsupported"
     assert tells(diagnosis.summary, "cuda.cu:2:", "‘__vavgs2’", "not declared")
 
 
-def test_cuda_code_in_cpp_sources_is_a_compile_error(toolkit: Toolkit, main_source: Path) -> None:
-    main_source.write_text("#include <torch/extension.h>\n#include <cuda_runtime.h>\n__global__ void k() {}\n")
-    diagnosis = compile_alone(toolkit.cxx, main_source)
+def test_cuda_code_in_cpp_sources_is_a_compile_error(toolkit: Toolkit, tmp_path: Path) -> None:
+    text = "#include <torch/extension.h>\n#include <cuda_runtime.h>\n__global__ void k() {}\n"
+    diagnosis = compile_alone(toolkit, tmp_path / "main.cpp", text)
     assert diagnosis.kind == "compile_error"
     assert tells(diagnosis.summary, "main.cpp:2:", "cuda_runtime.h", "No such file")
 
 
-def test_missing_declaration_is_a_compile_error(toolkit: Toolkit, main_source: Path) -> None:
-    main_source.write_text(
-        '#include <torch/extension.h>\n\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\nm.def("run", run, "run");\n}\n'
-    )
-    diagnosis = compile_alone(toolkit.cxx, main_source)
+def test_missing_declaration_is_a_compile_error(toolkit: Toolkit, tmp_path: Path) -> None:
+    text = '#include <torch/extension.h>\n\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\nm.def("run", run, "run");\n}\n'
+    diagnosis = compile_alone(toolkit, tmp_path / "main.cpp", text)
     assert diagnosis.kind == "compile_error"
     assert tells(diagnosis.summary, "main.cpp:4:", "‘run’", "not declared")
