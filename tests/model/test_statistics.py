@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import astuple
 from statistics import pstdev
 from typing import Any
 
@@ -52,28 +53,23 @@ def test_under_six_values_there_is_no_interval(count: int) -> None:
     assert median_interval([1.0] * count) is None
 
 
-def test_six_values_span_their_interval_from_least_to_largest() -> None:
-    # 1 − 2·(1/2)⁶
-    assert median_interval([6.0, 1.0, 5.0, 2.0, 4.0, 3.0]) == Interval(3.5, 1.0, 6.0, 0.96875)
-
-
-def test_ten_values_have_their_interval_between_the_second_and_the_ninth() -> None:
-    # 1 − 2·(1 + 10)/2¹⁰
-    assert median_interval([10.0 * i for i in range(10)]) == Interval(45.0, 10.0, 80.0, 0.978515625)
-
-
-def test_twelve_values_have_their_interval_between_the_third_and_the_tenth() -> None:
-    # 1 − 2·(1 + 12 + 66)/2¹²
-    assert median_interval(list(range(1, 13))) == Interval(6.5, 3, 10, 0.96142578125)
-
-
-def test_a_higher_confidence_takes_ranks_further_out() -> None:
-    # 1 − 2·(1 + 12)/2¹²
-    assert median_interval(list(range(1, 13)), confidence=0.99) == Interval(6.5, 2, 11, 0.99365234375)
-
-
-def test_a_lower_confidence_needs_fewer_values() -> None:
-    assert median_interval([1.0, 2.0, 4.0], confidence=0.75) == Interval(2.0, 1.0, 4.0, 0.75)
+@pytest.mark.parametrize(
+    ("values", "options", "interval"),
+    [
+        # 1 − 2·(1/2)⁶
+        ([6.0, 1.0, 5.0, 2.0, 4.0, 3.0], {}, Interval(3.5, 1.0, 6.0, 0.96875)),
+        # 1 − 2·(1 + 10)/2¹⁰
+        ([10.0 * i for i in range(10)], {}, Interval(45.0, 10.0, 80.0, 0.978515625)),
+        # 1 − 2·(1 + 12 + 66)/2¹²
+        (list(range(1, 13)), {}, Interval(6.5, 3, 10, 0.96142578125)),
+        # 1 − 2·(1 + 12)/2¹²
+        (list(range(1, 13)), {"confidence": 0.99}, Interval(6.5, 2, 11, 0.99365234375)),
+        ([1.0, 2.0, 4.0], {"confidence": 0.75}, Interval(2.0, 1.0, 4.0, 0.75)),
+    ],
+    ids=["all-of-six", "second-to-ninth", "third-to-tenth", "higher-confidence", "lower-confidence"],
+)
+def test_an_interval_lies_between_two_ranks(values: list[float], options: dict[str, float], interval: Interval) -> None:
+    assert median_interval(values, **options) == interval
 
 
 def test_the_given_values_stay_in_their_order() -> None:
@@ -257,22 +253,22 @@ def test_the_half_width_is_relative_to_the_estimate() -> None:
     assert Interval(4.0, 3.0, 5.0, 0.95).half_width == 0.25
 
 
-def test_the_geometric_mean_of_one_ratio_is_the_ratio() -> None:
-    mean = geometric_mean([Interval(2.0, 1.5, 3.0, 0.96)])
-    assert (mean.estimate, mean.low, mean.high) == pytest.approx((2.0, 1.5, 3.0))
-    assert mean.confidence == 0.96
-
-
-def test_independent_errors_add_in_quadrature_on_a_log_scale() -> None:
-    # each side: exp(sqrt(2)·ln(2)/2) = 2^(1/sqrt(2)) = 1.63253
-    mean = geometric_mean([Interval(8.0, 4.0, 16.0, 0.97), Interval(2.0, 1.0, 4.0, 0.95)])
-    assert (mean.estimate, mean.low, mean.high) == pytest.approx((4.0, 4.0 / 1.632527, 4.0 * 1.632527), rel=1e-6)
-    assert mean.confidence == 0.95
-
-
-def test_each_side_has_its_own_width() -> None:
-    mean = geometric_mean([Interval(4.0, 1.0, 4.0, 0.95), Interval(1.0, 1.0, 1.0, 0.95)])
-    assert (mean.estimate, mean.low, mean.high) == pytest.approx((2.0, 1.0, 2.0))
+@pytest.mark.parametrize(
+    ("intervals", "mean"),
+    [
+        ([Interval(2.0, 1.5, 3.0, 0.96)], (2.0, 1.5, 3.0, 0.96)),
+        # each side: exp(sqrt(2)·ln(2)/2) = 2^(1/sqrt(2)) = 1.63253
+        (
+            [Interval(8.0, 4.0, 16.0, 0.97), Interval(2.0, 1.0, 4.0, 0.95)],
+            (4.0, 4.0 / 1.632527, 4.0 * 1.632527, 0.95),
+        ),
+        ([Interval(4.0, 1.0, 4.0, 0.95), Interval(1.0, 1.0, 1.0, 0.95)], (2.0, 1.0, 2.0, 0.95)),
+    ],
+)
+def test_independent_errors_of_a_mean_add_in_quadrature_on_each_side(
+    intervals: list[Interval], mean: tuple[float, ...]
+) -> None:
+    assert astuple(geometric_mean(intervals)) == pytest.approx(mean, rel=1e-6)
 
 
 def test_no_ratios_have_no_mean() -> None:

@@ -30,24 +30,17 @@ TWO_BLOCKS = Timing(
 )
 
 
-def test_calls_keep_their_order() -> None:
-    assert TWO_BLOCKS.calls_ns("eager") == (10, 20, 30, 90, 100)
-    assert TWO_BLOCKS.calls_ns("solution") == (4, 6, 8)
-
-
-def test_the_median_is_over_all_calls_of_an_arm() -> None:
-    assert TWO_BLOCKS.median_ns("eager") == 30
-    assert TWO_BLOCKS.median_ns("solution") == 6
-
-
-def test_each_block_has_its_own_median() -> None:
-    assert TWO_BLOCKS.block_ns("eager") == (25.0, 100)
-    assert TWO_BLOCKS.block_ns("solution") == (5.0, 8)
-
-
-def test_what_a_call_takes_is_the_median_of_the_blocks() -> None:
-    assert TWO_BLOCKS.time_ns("eager") == 62.5
-    assert TWO_BLOCKS.time_ns("solution") == 6.5
+@pytest.mark.parametrize(
+    ("method", "of_eager", "of_solution"),
+    [
+        ("calls_ns", (10, 20, 30, 90, 100), (4, 6, 8)),
+        ("median_ns", 30, 6),
+        ("block_ns", (25.0, 100), (5.0, 8)),
+        ("time_ns", 62.5, 6.5),  # the median of the blocks
+    ],
+)
+def test_times_are_over_the_calls_or_the_blocks_of_an_arm(method: str, of_eager: object, of_solution: object) -> None:
+    assert [getattr(TWO_BLOCKS, method)(arm) for arm in ("eager", "solution")] == [of_eager, of_solution]
 
 
 def test_the_least_that_a_call_takes_is_by_calls_or_by_blocks() -> None:
