@@ -34,8 +34,11 @@ class Measured:
     queued: bool | None = None
 
 
-class WorkerDevice(ABC):
-    """The device as a worker uses it; there is one per process. By itself it times nothing and finds nothing."""
+class WorkerDevice:
+    """The device as a worker uses it; there is one per process. By itself it times nothing and finds nothing.
+
+    It inherits from nothing: beside a solution, the guard watches our own classes, and abc.ABC is open to everyone.
+    """
 
     torch_device: str = "cuda"
     """Always 'cuda': a solution can't tell the simulator by the device's name."""
@@ -43,13 +46,13 @@ class WorkerDevice(ABC):
     def warm_up(self) -> None:
         """Pay now, before any code of a solution, what the first use of the device costs."""
 
-    @abstractmethod
     def show(self, gpu: SeenGpu) -> None:
         """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU."""
+        raise NotImplementedError
 
-    @abstractmethod
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """Return a one-dimensional uint8 tensor on the device that aliases the shared buffer."""
+        raise NotImplementedError
 
     def close_buffer(self, buffer: torch.Tensor) -> None:
         """Unmap a buffer that open_buffer() gave; its tensors are dead afterwards."""
@@ -65,7 +68,6 @@ class WorkerDevice(ABC):
         """Return what torch's allocator has given out now; None if that doesn't tell."""
         return None
 
-    @abstractmethod
     def measure(
         self,
         call: Callable[[], object],
@@ -75,26 +77,27 @@ class WorkerDevice(ABC):
         """Run `call`, which reads `inputs`, under the turn's conditions and at once copy the pairs (source,
         destination) that `fitting` makes of its result; pairs have the same shape and dtype. Nothing of torch that a
         solution could replace lies between the call's end and the copies."""
+        raise NotImplementedError
 
-    @abstractmethod
     def start_trace(self) -> None:
         """Record every kernel, copy and fill from now on."""
+        raise NotImplementedError
 
-    @abstractmethod
     def take_trace(self) -> tuple[KernelRun, ...] | None:
         """End the trace, and return what ran since start_trace(); None if no trace can be had here."""
+        raise NotImplementedError
 
-    @abstractmethod
     def can_trace(self) -> bool:
         """Try whether take_trace() returns what runs. May take a while, and comes before any code of a solution."""
+        raise NotImplementedError
 
-    @abstractmethod
     def synchronize(self) -> None:
         """Wait for all work; raises what the device reports (RuntimeError)."""
+        raise NotImplementedError
 
-    @abstractmethod
     def sample_blocks(self, count: int | None, seed: int) -> None:
         """Run only `count` blocks of each launch from now on (first, last, random), none for 0, or all for None."""
+        raise NotImplementedError
 
     def limit_work(self, seconds: float | None) -> None:
         """Give up launches that would take longer together from now on, by what their first blocks take; None for any

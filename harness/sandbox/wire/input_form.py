@@ -29,7 +29,7 @@ _PARTS = {
     "sparse_csc": _COLUMNS,
     "sparse_bsc": _COLUMNS,
 }
-"""What gives the parts of each kind of tensor: methods of torch.Tensor, or attributes."""
+"""The methods or attributes of torch.Tensor that give the parts of each kind."""
 
 # As they are before a solution is loaded.
 _jagged, _coo = torch.nested.nested_tensor_from_jagged, torch.sparse_coo_tensor
