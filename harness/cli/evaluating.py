@@ -186,11 +186,9 @@ def _evaluate(
     """Evaluations as they come, until there are too many failures."""
     from harness.reports import several
 
-    progress.expect(len(tasks), across_problems=len({task.problem.name for task in tasks}) > 1)
     failures = 0
-    with contextlib.closing(session.evaluate(tasks, progress.observe, options.jobs)) as evaluations:
+    with contextlib.closing(progress.follow(session, tasks, options.jobs)) as evaluations:
         for done, evaluation in enumerate(evaluations, 1):
-            progress.finished(evaluation)
             yield evaluation
             failures += evaluation.verdict is not evaluation.solution.expected_verdict
             if failures == options.max_failures and done < len(tasks):

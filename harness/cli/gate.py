@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,13 +31,9 @@ from harness.cli.signals import end_politely
 from harness.errors import JournalError, UsageError
 
 if TYPE_CHECKING:
-    from harness.cli.progress import Progress
+    from harness.gate import TaskEvaluator
     from harness.model.config import Config, ConfinementLevel
-    from harness.model.environment import Environment
-    from harness.model.evaluation import Evaluation
     from harness.model.gate import GateReport
-    from harness.run.session import Session
-    from harness.workspace.selection import Task
 
 
 @dataclass(frozen=True)
@@ -187,10 +183,11 @@ def _opened(
     least: ConfinementLevel | None,
     quiet: bool,
     config: Config,
-) -> Iterator[_InSession]:
+) -> Iterator[TaskEvaluator]:
     """Open a session on this machine, with progress on stderr."""
     end_politely(then_at_once=True)
     from harness.cli.progress import Progress
+    from harness.gate import TaskEvaluator
     from harness.run.session import environment_of, open_session  # torch comes in here
 
     if sanitize is None and backend != "cuda":
@@ -199,33 +196,7 @@ def _opened(
         here = replace(config, correctness=replace(config.correctness, sanitize=bool(sanitize)))
     here = here.confined(least)
     with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
-        yield _InSession(session, progress)
-
-
-class _InSession:
-    """Evaluates in a session; tasks that are judged again add to what progress expects."""
-
-    def __init__(self, session: Session, progress: Progress) -> None:
-        self._session = session
-        self._progress = progress
-        self._problems: set[str] = set()
-        self._asked_for = 0
-
-    @property
-    def environment(self) -> Environment:
-        return self._session.environment
-
-    def say(self, what: str) -> None:
-        self._progress.say(what)
-
-    def evaluate(self, tasks: Sequence[Task]) -> Iterator[Evaluation]:
-        self._problems |= {task.problem.name for task in tasks}
-        self._asked_for += len(tasks)
-        self._progress.expect(self._asked_for, across_problems=len(self._problems) > 1)
-        with closing(self._session.evaluate(tasks, self._progress.observe)) as evaluations:
-            for evaluation in evaluations:
-                self._progress.finished(evaluation)
-                yield evaluation
+        yield TaskEvaluator(session.environment, partial(progress.follow, session), progress.say)
 
 
 def _require_writable(option: str, path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -15,6 +17,10 @@ from rich.text import Text
 from harness.model.evaluation import Evaluation
 from harness.referee.job import Job
 from harness.reports import format_speedup, one_line, verdict_text
+from harness.workspace.selection import Task
+
+if TYPE_CHECKING:
+    from harness.run.engine import AnySession
 
 _MOST_RESULTS = 12
 _MOST_BUILDS = 4
@@ -31,8 +37,8 @@ class Progress:
         self._console = console or Console(stderr=True, quiet=quiet)
         self._clock = clock
         self._started = clock()
-        self._total: int | None = None
-        self._has_problems = False
+        self._total = 0
+        self._problems: set[str] = set()
         self._running: dict[str, str] = {}
         self._latest: deque[Evaluation] = deque(maxlen=_MOST_RESULTS)
         self._counts: Counter[str] = Counter()
@@ -43,10 +49,20 @@ class Progress:
         """Show what takes long before the first evaluation, or ends all of them."""
         self._console.print(Text(f"… {one_line(what)}", style="dim"), soft_wrap=True)
 
-    def expect(self, total: int, across_problems: bool) -> None:
-        """Expect `total` evaluations; across several problems a solution's name alone says too little."""
-        self._total = total
-        self._has_problems = across_problems
+    def follow(
+        self, session: AnySession, tasks: Sequence[Task], jobs: int | None = None
+    ) -> Generator[Evaluation, None, None]:
+        """Yield the evaluations of the tasks, which add to those that are expected, and show how far they are."""
+        self.expect(tasks)
+        with contextlib.closing(session.evaluate(tasks, self.observe, jobs)) as evaluations:
+            for evaluation in evaluations:
+                self.finished(evaluation)
+                yield evaluation
+
+    def expect(self, tasks: Sequence[Task]) -> None:
+        """Across several problems a solution's name alone says too little."""
+        self._total += len(tasks)
+        self._problems |= {task.problem.name for task in tasks}
 
     def observe(self, job: Job, what: str) -> None:
         name = self._name(job.problem.name, job.solution.name)
@@ -62,7 +78,7 @@ class Progress:
         self._latest.append(evaluation)
         self._counts[evaluation.verdict.value] += 1
         if not self._is_live:
-            place = f"{sum(self._counts.values())}/{self._total}  " if self._total and self._total > 1 else ""
+            place = f"{sum(self._counts.values())}/{self._total}  " if self._total > 1 else ""
             line = Text.assemble(f"{self._elapsed():7.1f} s  ", place, name, ": ", verdict_text(evaluation.verdict))
             self._console.print(line, soft_wrap=True)
 
@@ -104,7 +120,7 @@ class Progress:
         done = sum(self._counts.values())
         parts = [f"{done} of {self._total} done"]
         parts += [f"{count} {verdict}" for verdict, count in self._counts.most_common()]
-        if done and self._total and done < self._total:
+        if done and done < self._total:
             parts.append(f"about {_duration(self._elapsed() / done * (self._total - done))} left")
         return Text(", ".join(parts), style="bold")
 
@@ -112,7 +128,7 @@ class Progress:
         return self._clock() - self._started
 
     def _name(self, problem: str, solution: str) -> str:
-        return one_line(f"{problem}/{solution}" if self._has_problems else solution)
+        return one_line(f"{problem}/{solution}" if len(self._problems) > 1 else solution)
 
 
 def _step(what: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.face import lazy
 
 if TYPE_CHECKING:
-    from harness.gate.decision import GateRequest, decide
+    from harness.gate.decision import GateRequest, TaskEvaluator, decide
     from harness.gate.policy import Policy, load_policy
     from harness.gate.snapshot import SNAPSHOT_FILE, accept_run, open_snapshot, render
 else:  # a type checker that saw it would let every name pass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from harness.gate.evaluations import Evaluations, from_run, measure, other_settings, subject_of
 from harness.gate.git import changed_since, folder_in_repository
@@ -42,18 +42,15 @@ class GateRequest:
     results: Path | None = None
 
 
-class EvaluatesTasks(Protocol):
-    """Evaluates on one machine, and says what it does."""
+class TaskEvaluator(NamedTuple):
+    """Evaluates on one machine; `say` is told what is done."""
 
-    @property
-    def environment(self) -> Environment: ...
-
-    def evaluate(self, tasks: Sequence[Task]) -> Iterable[Evaluation]: ...
-
-    def say(self, what: str) -> None: ...
+    environment: Environment
+    evaluate: Callable[[Sequence[Task]], Iterable[Evaluation]]
+    say: Callable[[str], None]
 
 
-Opener = Callable[[Config], AbstractContextManager[EvaluatesTasks]]
+Opener = Callable[[Config], AbstractContextManager[TaskEvaluator]]
 """Opens what evaluates under a config. It isn't called where a finished run is judged, or nothing."""
 
 

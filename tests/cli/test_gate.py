@@ -48,7 +48,7 @@ class FakeSession:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def evaluate(self, tasks: Sequence[Task], observe: object) -> Generator[Evaluation, None, None]:
+    def evaluate(self, tasks: Sequence[Task], *how: object) -> Generator[Evaluation, None, None]:
         self.rounds.append([task.solution.name for task in tasks])
         for task in tasks:
             for evaluation in self._ending(task):
@@ -251,8 +251,8 @@ def test_an_interruption_keeps_what_was_evaluated(
     fake = session()
     whole = fake.evaluate
 
-    def interrupted(tasks: Sequence[Task], observe: object) -> Generator[Evaluation, None, None]:
-        yield next(whole(tasks, observe))
+    def interrupted(tasks: Sequence[Task], *how: object) -> Generator[Evaluation, None, None]:
+        yield next(whole(tasks, *how))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fake, "evaluate", interrupted)
@@ -432,8 +432,8 @@ def partial(workspace: Path, harness: Shell, session: Sessions, monkeypatch: pyt
     fake = session()
     whole = fake.evaluate
 
-    def small_alone(tasks: Sequence[Task], observe: object) -> Generator[Evaluation, None, None]:
-        yield from whole(tasks, observe)
+    def small_alone(tasks: Sequence[Task], *how: object) -> Generator[Evaluation, None, None]:
+        yield from whole(tasks, *how)
         path = next((workspace / "results" / RUN).glob("*.jsonl"))
         path.write_text(path.read_text().replace('"cases":["full","small"]', '"cases":["small"]', 1))
 

@@ -81,7 +81,7 @@ def test_who_holds_the_gpu_is_told_whole() -> None:
 
 def test_of_several_each_line_says_how_far_and_across_problems_which() -> None:
     progress, file = piped(0.0)
-    progress.expect(3, across_problems=True)
+    progress.expect([job("tiled"), job("broken"), job("other", "relu")])
     progress.finished(passed("tiled"))
     progress.finished(failed("broken"))
     assert [line.split("s  ")[1] for line in file.getvalue().splitlines()] == [
@@ -92,7 +92,7 @@ def test_of_several_each_line_says_how_far_and_across_problems_which() -> None:
 
 def test_the_live_table_fills_with_results_and_says_how_long_it_takes() -> None:
     progress = watched(0.0, 20.0)
-    progress.expect(8, across_problems=False)
+    progress.expect([job("tiled")] * 8)
     progress.finished(passed("tiled", timing=timing(solution_ns=1_500_000)))
     progress.finished(failed("broken", Verdict.COMPILE_ERROR, checks=()))
     progress.observe(job("next"), "timing 3/12 on GPU 1")
@@ -112,7 +112,7 @@ def test_the_live_table_fills_with_results_and_says_how_long_it_takes() -> None:
 
 def test_ten_thousand_solutions_do_not_fill_the_screen() -> None:
     progress = watched(0.0)
-    progress.expect(10_000, across_problems=False)
+    progress.expect([job("tiled")] * 10_000)
     for number in range(5_000):
         progress.observe(job(f"done_{number}"), "building")
         progress.finished(passed(f"done_{number}"))
