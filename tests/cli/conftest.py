@@ -17,7 +17,7 @@ def harness(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def terminal(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Standard output is a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("harness.cli.printing.is_terminal", lambda: True)

@@ -77,20 +77,6 @@ def test_what_could_not_be_examined_ends_with_three(harness: Shell, problems: Pa
     assert "34 GB" in outcome.out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["wek"], "no problem matches 'wek'. Did you mean 'weak'?"),
-        (["sound", "--case", "ful"], "no case 'ful' of 'sound'. Did you mean 'full'?"),
-    ],
-)
-def test_a_bad_name_ends_with_two_and_a_suggestion(
-    harness: Shell, problems: Path, words: list[str], message: str
-) -> None:
-    outcome = harness("check-problem", *words)
-    assert (outcome.code, outcome.err.splitlines()[-1]) == (2, f"harness: {message}")
-
-
 def test_programs_get_a_line_of_json_for_each_problem(harness: Shell, problems: Path) -> None:
     outcome = harness("check-problem", "s*", "weak", "--json", "--seed", "11")
     found = [json.loads(line) for line in outcome.out.splitlines()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from harness.store.line import from_line
 from harness.workspace.selection import Task
 from tests.cli.shell import Shell
 from tests.examples import environment, failed, passed, timing
+
+pytestmark = pytest.mark.usefixtures("workspace", "sessions")
 
 
 class ScriptedSession:
@@ -112,11 +115,10 @@ def add(workspace: Path) -> Callable[..., None]:
 
 
 GPU = ("--backend", "cuda", "--results", "out")
+COMMANDS = (["run", "-p", "maxpool2d"], ["compare"])
 
 
-def test_all_solutions_of_all_problems_are_compared(
-    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
-) -> None:
+def test_all_solutions_of_all_problems_are_compared(harness: Shell, add: Callable[..., None]) -> None:
     add("relu/fast")
     outcome = harness("compare", *GPU)
     assert outcome.code == 0
@@ -127,13 +129,13 @@ def test_all_solutions_of_all_problems_are_compared(
     assert "\x1b" not in outcome.out + outcome.err
 
 
-def test_patterns_choose(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
+def test_patterns_choose(harness: Shell, add: Callable[..., None]) -> None:
     add("relu/fast", "relu/faster", "relu/slow", "relu/slower")
     outcome = harness("compare", "-p", "re*", "-s", "fast*", "-s", "?lower", "--json", *GPU)
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["fast", "faster", "slower"]
 
 
-def test_options_reach_the_session(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+def test_options_reach_the_session(harness: Shell, sessions: list[ScriptedSession]) -> None:
     arguments = ["--baseline", "compile", "-b", "eager", "--seed", "7", "--jobs", "3", "--config", "quick", "-q"]
     outcome = harness("compare", *arguments, *GPU)
     (session,) = sessions
@@ -143,16 +145,36 @@ def test_options_reach_the_session(harness: Shell, workspace: Path, sessions: li
     assert outcome.err == ""
 
 
-@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
-def test_the_clock_to_lock_reaches_the_session(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("options", "part", "expected"),
+    [
+        ("", "timing", {"lock_sm_mhz": None, "enabled": True}),
+        ("--lock-clocks 1410", "timing", {"lock_sm_mhz": 1410}),
+        ("--no-timing", "timing", {"enabled": False}),
+        ("--baseline compile,eager,channels-last", "timing", {"baselines": ("compile", "eager", "channels-last")}),
+        ("-b compile -b 'eager, compile,eager'", "timing", {"baselines": ("compile", "eager")}),
+        ("--config two", "timing", {"baselines": ("compile", "eager")}),
+        ("--backend sim", "correctness", {"sanitize": False}),
+        ("--backend sim --sanitize", "correctness", {"sanitize": True}),
+    ],
+)
+def test_what_is_asked_for_reaches_the_session(
+    harness: Shell,
+    workspace: Path,
+    sessions: list[ScriptedSession],
+    command: list[str],
+    options: str,
+    part: str,
+    expected: Any,
 ) -> None:
-    harness(*command, *GPU)
-    harness(*command, "--lock-clocks", "1410", *GPU)
-    assert [session.config.timing.lock_sm_mhz for session in sessions] == [None, 1410]
+    (workspace / "configs" / "two.yaml").write_text("timing: {baselines: [compile, eager]}")
+    assert harness(*command, *GPU, *shlex.split(options)).code == 0
+    settings = vars(getattr(sessions[0].config, part))
+    assert {name: settings[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_records_without_source_hold_no_text_of_the_solution(
     harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
 ) -> None:
@@ -165,57 +187,12 @@ def test_records_without_source_hold_no_text_of_the_solution(
     assert len(sessions) == 1
 
 
-SIM = ("--backend", "sim", "--results", "out")
-
-
-@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
-def test_sanitize_reaches_the_session(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
-) -> None:
-    harness(*command, *SIM)
-    harness(*command, "--sanitize", *SIM)
-    assert [session.config.correctness.sanitize for session in sessions] == [False, True]
-
-
-@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
-def test_a_gpu_has_a_sanitizer_of_its_own(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
-) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_gpu_has_a_sanitizer_of_its_own(harness: Shell, sessions: list[ScriptedSession], command: list[str]) -> None:
     outcome = harness(*command, "--sanitize", "--backend", "cuda")
     assert (outcome.code, sessions) == (2, [])
     assert "--backend sim" in outcome.err
     assert "'harness sanitize PROBLEM SOLUTION'" in outcome.err
-
-
-@pytest.mark.parametrize("command", [("run", "-p", "maxpool2d"), ("compare",)])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--baseline", "compile,eager,channels-last"),
-        ("-b", "compile", "-b", "eager, channels-last,eager"),
-    ],
-)
-def test_baselines_are_named_with_commas_or_one_by_one(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: tuple[str, ...], arguments: tuple[str]
-) -> None:
-    assert harness(*command, *arguments, *GPU).code == 0
-    assert sessions[0].config.timing.baselines == ("compile", "eager", "channels-last")
-
-
-def test_without_baselines_they_are_the_configs(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession]
-) -> None:
-    (workspace / "configs" / "two.yaml").write_text("timing: {baselines: [compile, eager]}")
-    harness("run", "-p", "maxpool2d", "--config", "two", *GPU)
-    assert sessions[0].config.timing.baselines == ("compile", "eager")
-
-
-@pytest.mark.parametrize("command", [("run", "-p", "maxpool2d"), ("compare",)])
-def test_a_mistyped_baseline_gets_a_suggestion(harness: Shell, workspace: Path, command: tuple[str, ...]) -> None:
-    outcome = harness(*command, "--baseline", "eager,compil")
-    assert outcome.code == 2
-    assert "'compil'" in outcome.err
-    assert "'compile'?" in outcome.err
 
 
 def test_baselines_of_a_settings_file(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
@@ -230,49 +207,16 @@ def test_baselines_of_a_settings_file(harness: Shell, workspace: Path, sessions:
     assert "'eager'?" in outcome.err
 
 
-def test_without_timing(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
-    harness("compare", "--no-timing", *GPU)
-    assert sessions[0].config.timing.enabled is False
-
-
 @pytest.mark.parametrize(
     ("solutions", "code"),
     [(["wrong"], 1), (["wrong", "ours"], 1), (["ours"], 3), (["fine"], 0)],
 )
-def test_exit_codes_are_those_of_run(
-    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession], solutions: list[str], code: int
-) -> None:
+def test_exit_codes_are_those_of_run(harness: Shell, add: Callable[..., None], solutions: list[str], code: int) -> None:
     add(*(f"relu/{name}" for name in solutions))
     assert harness("compare", "-p", "relu", *GPU).code == code
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["-p", "rlu"], "'relu'?"),
-        (["-s", "plan"], "'plain'?"),
-        (["--case", "smal"], "'small'?"),
-        (["-p", "relu"], "'harness list'"),
-        (["--config", "quik"], "'quick'?"),
-    ],
-)
-def test_a_mistyped_name_ends_with_two(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession], arguments: list[str], complaint: str
-) -> None:
-    outcome = harness("compare", *arguments, *GPU)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert complaint in outcome.err
-    assert sessions == []
-
-
-@pytest.mark.parametrize("arguments", [["-b", "eagre"], ["--jobs", "0"], ["--max-failures", "0"]])
-def test_a_wrong_value_ends_with_two(harness: Shell, workspace: Path, arguments: list[str]) -> None:
-    assert harness("compare", *arguments, *GPU).code == 2
-
-
-def test_resume_keeps_what_has_a_result_and_prints_it_too(
-    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
-) -> None:
+def test_resume_keeps_what_has_a_result_and_prints_it_too(harness: Shell, add: Callable[..., None]) -> None:
     harness("compare", *GPU)
     add("maxpool2d/plain", "relu/new")  # one edited, one added
     outcome = harness("compare", "--resume", "--json", *GPU)
@@ -284,7 +228,7 @@ def test_resume_keeps_what_has_a_result_and_prints_it_too(
     assert len(list(read_journals(Path("out")))) == 4
 
 
-def test_a_resumed_report_says_what_was_kept(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+def test_a_resumed_report_says_what_was_kept(harness: Shell) -> None:
     harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
     outcome = harness("compare", "--resume", *GPU)
     rows = {line.split()[1]: line.split()[-1] for line in outcome.out.splitlines() if line.startswith("1=")}
@@ -302,22 +246,18 @@ def test_when_everything_is_kept_no_session_is_opened(
     assert (outcome.code, "3 kept" in outcome.out) == (1, True)
 
 
-def test_our_own_errors_are_evaluated_again(
-    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
-) -> None:
+def test_our_own_errors_are_evaluated_again(harness: Shell, add: Callable[..., None]) -> None:
     add("relu/ours")
     harness("compare", "-p", "relu", *GPU)
     assert "0 of 1" in harness("compare", "-p", "relu", "--resume", *GPU).err
 
 
-def test_the_number_of_jobs_is_no_other_question(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession]
-) -> None:
+def test_the_number_of_jobs_is_no_other_question(harness: Shell) -> None:
     harness("compare", "--jobs", "1", *GPU)
     assert "2 of 2" in harness("compare", "--resume", "--jobs", "5", *GPU).err
 
 
-def test_only_what_failed_last(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
+def test_only_what_failed_last(harness: Shell, add: Callable[..., None]) -> None:
     add("maxpool2d/wrong", "relu/ours")
     add("relu/wrong_as_known", yaml="expected_verdict: wrong_values")
     harness("compare", *GPU)
@@ -326,7 +266,7 @@ def test_only_what_failed_last(harness: Shell, add: Callable[..., None], session
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["wrong", "ours"]
 
 
-def test_nothing_failed_last(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+def test_nothing_failed_last(harness: Shell) -> None:
     harness("compare", *GPU)
     outcome = harness("compare", "--last-failed", *GPU)
     assert (outcome.code, outcome.out) == (0, "")
@@ -343,16 +283,14 @@ def test_enough_failures_end_the_run(harness: Shell, add: Callable[..., None], s
     assert sessions[0].was_closed
 
 
-def test_expected_failures_do_not_count(
-    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
-) -> None:
+def test_expected_failures_do_not_count(harness: Shell, add: Callable[..., None]) -> None:
     add("relu/wrong_1", "relu/wrong_2", yaml="expected_verdict: wrong_values")
     add("relu/zero")
     outcome = harness("compare", "-p", "relu", "--max-failures", "1", "--json", *GPU)
     assert len(outcome.out.splitlines()) == 3
 
 
-def test_a_dry_run_lists_and_leaves(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+def test_a_dry_run_lists_and_leaves(harness: Shell, sessions: list[ScriptedSession]) -> None:
     harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
     assert harness("compare", "--dry-run", *GPU).out == (
         "maxpool2d/plain: evaluate (--resume keeps passed, maxpool2d-plain-0)\n"
@@ -370,15 +308,13 @@ def test_a_dry_run_lists_and_leaves(harness: Shell, workspace: Path, sessions: l
     assert len(sessions) == 1
 
 
-def test_a_dry_run_writes_nothing(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+def test_a_dry_run_writes_nothing(harness: Shell, sessions: list[ScriptedSession]) -> None:
     harness("compare", "--dry-run", *GPU)
     assert sessions == []
     assert not list(Path("out").glob("*/*.jsonl"))
 
 
-def test_an_interrupted_comparison_shows_what_it_has(
-    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
-) -> None:
+def test_an_interrupted_comparison_shows_what_it_has(harness: Shell, add: Callable[..., None]) -> None:
     add("relu/fast", "relu/stop")
     outcome = harness("compare", "-p", "relu", *GPU)
     assert outcome.code == INTERRUPTED
@@ -386,7 +322,7 @@ def test_an_interrupted_comparison_shows_what_it_has(
     assert "kept" in outcome.err
 
 
-def test_run_has_the_same_ways_to_do_less(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+def test_run_has_the_same_ways_to_do_less(harness: Shell, sessions: list[ScriptedSession]) -> None:
     harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
     outcome = harness("run", "-p", "maxpool2d", "--resume", "--json", "--jobs", "2", *GPU)
     assert "1 of 2" in outcome.err

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,13 +9,11 @@ import pytest
 
 from harness.model.verdict import Verdict
 from harness.store.journal import Journal
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, python
 from tests.examples import failed, passed
 
 OTHERS = ("compile-max-autotune", "cudnn-benchmark", "channels-last")
 Offered = Callable[[str], list[str]]
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -107,21 +102,6 @@ def test_evaluations_are_offered_newest_first_with_what_they_were(workspace: Pat
 
 
 def test_completion_needs_no_torch(workspace: Path) -> None:
-    code = """
-import sys
-sys.argv = ["harness"]
-from harness.cli.app import main
-try:
-    main()
-except SystemExit:
-    print("torch" in sys.modules, "rich" in sys.modules)
-"""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(REPOSITORY),
-        "_HARNESS_COMPLETE": "complete_bash",
-        "COMP_WORDS": "harness run --case ",
-        "COMP_CWORD": "3",
-    }
-    done = subprocess.run([sys.executable, "-c", code], cwd=workspace, env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["full", "small", "False", "False"]
+    code = "import sys; sys.modules['torch'] = sys.modules['rich'] = None; from harness.cli.app import main; main()"
+    variables = {"_HARNESS_COMPLETE": "complete_bash", "COMP_WORDS": "harness run --case ", "COMP_CWORD": "3"}
+    assert python("-c", code, cwd=workspace, **variables).stdout.split() == ["full", "small"]

@@ -96,9 +96,3 @@ def test_without_memory_it_says_so(harness: Shell, machine: Machine, monkeypatch
     outcome = harness("doctor", "--roofline")
     assert outcome.code == 3
     assert "memory" in outcome.err
-
-
-def test_again_without_roofline_is_a_mistake(harness: Shell) -> None:
-    outcome = harness("doctor", "--again")
-    assert outcome.code == 2
-    assert "say --roofline, too" in outcome.err

@@ -48,21 +48,6 @@ def test_a_word_is_explained(harness: Shell, word: str, said: str) -> None:
     assert said in " ".join(harness("explain", word).out.split())
 
 
-def test_a_typo_gets_a_suggestion(harness: Shell) -> None:
-    outcome = harness("explain", "wall_clok")
-    assert outcome.code == 2
-    assert (
-        outcome.err
-        == "harness: no verdict, check, word of a timing or finding is 'wall_clok'. Did you mean 'wall_clock'?\n"
-    )
-
-
-def test_a_word_like_no_other_is_sent_to_the_list(harness: Shell) -> None:
-    outcome = harness("explain", "zzzzzz")
-    assert outcome.code == 2
-    assert outcome.err.endswith("'zzzzzz'. 'harness explain' lists them.\n")
-
-
 def test_programs_get_json(harness: Shell) -> None:
     one = json.loads(harness("explain", "timeout", "--json").out)
     assert one["name"] == "timeout"

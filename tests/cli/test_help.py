@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
 from harness.cli import settings
 from harness.cli.app import app
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, python
 from tests.machine import ROOT
 
 COMMANDS = [path for path, _ in settings.walk(settings.prepare(app))]
@@ -58,11 +55,7 @@ def test_help_is_short_and_names_no_type(
 
 @pytest.mark.parametrize("words", [["list"], ["doctor"], ["history", "maxpool2d"], ["leaderboard"]])
 def test_output_in_a_pipe_has_no_escape_codes_and_is_never_cut(words: list[str]) -> None:
-    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "COLUMNS": "20"}
-    for name in ("FORCE_COLOR", "NO_COLOR"):
-        environment.pop(name, None)
-    command = [sys.executable, "-m", "harness", *words]
-    out = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
+    out = python("-m", "harness", *words, COLUMNS="20").stdout
     lines = out.splitlines()
     assert max(map(len, lines)) > 60
     assert [line for line in lines if line != line.rstrip() or "…" in line] == []
@@ -70,10 +63,7 @@ def test_output_in_a_pipe_has_no_escape_codes_and_is_never_cut(words: list[str])
 
 
 def test_colours_can_be_had_in_a_pipe() -> None:
-    environment = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
-    environment.pop("NO_COLOR", None)
-    command = [sys.executable, "-m", "harness", "history", "maxpool2d"]
-    assert "\x1b[" in subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
+    assert "\x1b[" in python("-m", "harness", "history", "maxpool2d", FORCE_COLOR="1").stdout
 
 
 def test_the_command_line_document_names_every_exit_code() -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +10,7 @@ import pytest
 from harness.model.config import Config, CorrectnessConfig
 from harness.store.entry import config_hash
 from harness.store.journal import Journal
-from tests.cli.shell import Shell
-from tests.examples import environment
+from tests.cli.shell import WITHOUT_TORCH, Shell, python
 from tests.reports.leaderboard.samples import broken, other_gpu, simulated, solution, timed
 
 QUICK = Config(correctness=CorrectnessConfig(seeds=1))
@@ -116,23 +112,6 @@ def test_a_plot_comes_beside_the_table(harness: Shell, folder: Path) -> None:
     assert (folder / "board.svg").is_file()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--problem", "sofmax"], "--problem sofmax: no problem with results fits. There are: relu, softmax"),
-        (["--environment", "b200"], f"Choose one of: {environment().label}; {other_gpu().label}; "),
-        (["--open", "--format", "json"], "--open shows a page: use --format html, not json"),
-        (["--results", "nowhere"], "no folder nowhere yet: make results with 'harness run', or name --results"),
-        (["--output", "board.pdf"], "board.pdf: nothing is written as .pdf; end it in .htm, "),
-        (["--plot", "board.pdf"], "--plot board.pdf: the file's name must end in .png or .svg"),
-    ],
-)
-def test_a_wrong_request_says_what_to_do(harness: Shell, folder: Path, options: list[str], message: str) -> None:
-    outcome = harness("leaderboard", *options)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert message in outcome.err
-
-
 def test_an_empty_journal_says_how_to_fill_it(harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "results").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -146,12 +125,5 @@ def test_an_output_that_cant_be_written_is_the_machines_fault(harness: Shell, fo
 
 
 def test_torch_is_not_needed(folder: Path) -> None:
-    script = (
-        "import sys; sys.modules['torch'] = None; sys.argv = ['harness', 'leaderboard', '--format', 'html'];"
-        "from harness.cli.app import main; main()"
-    )
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, env=environ, capture_output=True, text=True, check=False
-    )
+    done = python("-c", WITHOUT_TORCH, "leaderboard", "--format", "html", cwd=folder)
     assert (done.returncode, done.stdout[:15], done.stderr) == (0, "<!doctype html>", "")

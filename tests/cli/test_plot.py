@@ -12,6 +12,8 @@ from harness.store.journal import Journal
 from tests.cli.shell import Shell
 from tests.examples import failed, passed, timing
 
+pytestmark = pytest.mark.usefixtures("results")
+
 pytest.importorskip("matplotlib", reason="the extra 'plots' is not installed")
 
 WORK = Work(4_290_000_000, None)
@@ -27,7 +29,7 @@ def results(workspace: Path) -> Path:
     return workspace / "results"
 
 
-def test_of_a_problem_each_solutions_newest_that_was_timed_is_drawn(harness: Shell, results: Path) -> None:
+def test_of_a_problem_each_solutions_newest_that_was_timed_is_drawn(harness: Shell) -> None:
     outcome = harness("plot", "maxpool2d", "--format", "svg")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
@@ -39,7 +41,7 @@ def test_of_a_problem_each_solutions_newest_that_was_timed_is_drawn(harness: She
 
 
 @pytest.mark.parametrize("named", [["aaaaaaaa"], ["20261121T10000"]])
-def test_an_evaluation_is_named_as_show_names_it(harness: Shell, results: Path, named: list[str]) -> None:
+def test_an_evaluation_is_named_as_show_names_it(harness: Shell, named: list[str]) -> None:
     outcome = harness("plot", *named, "--format", "png", "--output", "elsewhere")
     assert outcome.out.splitlines() == [
         "elsewhere/maxpool2d-plain-aaaaaaaa-samples.png",
@@ -47,37 +49,8 @@ def test_an_evaluation_is_named_as_show_names_it(harness: Shell, results: Path, 
     ]
 
 
-def test_one_solution_in_both_formats_and_as_numbers(harness: Shell, results: Path) -> None:
+def test_one_solution_in_both_formats_and_as_numbers(harness: Shell) -> None:
     (line,) = harness("plot", "maxpool2d", "fast", "--json").out.splitlines()
     found = json.loads(line)
     assert found["files"] == ["plots/maxpool2d-fast-cccccccc-samples.svg", "plots/maxpool2d-fast-cccccccc-samples.png"]
     assert [(arm["arm"], arm["median_ns"]) for arm in found["arms"]] == [("eager", 3_000_000), ("solution", 1_000_000)]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ([], "20261121T120000-dddddddd of maxpool2d/plain has no times to draw: it ended as wrong_values"),
-        (["maxpol2d"], "no evaluation of problem 'maxpol2d'. Did you mean 'maxpool2d'?"),
-        (["maxpool2d", "plane"], "no evaluation of solution 'plane'. Did you mean 'plain'?"),
-        (["20261121T100000-aaaaaaab"], "Did you mean '20261121T100000-aaaaaaaa'?"),
-        (["2026"], "'2026' fits several evaluations"),
-        (["maxpool2d", "--format", "pdf"], "'pdf' is not one of 'svg', 'png'"),
-    ],
-)
-def test_what_cannot_be_drawn_ends_with_two_and_a_reason(
-    harness: Shell, results: Path, arguments: list[str], complaint: str
-) -> None:
-    outcome = harness("plot", *arguments)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert complaint in " ".join(outcome.err.split())
-    assert not Path("plots").exists()
-
-
-def test_a_problem_that_was_never_timed_says_how_to(harness: Shell, results: Path) -> None:
-    Journal(results, "run-2").append(failed("first", id="x"))
-    outcome = harness("plot", "maxpool2d", "first")
-    assert outcome.code == 2
-    assert "maxpool2d/first" in outcome.err
-    assert "timed" in outcome.err
-    assert "'harness run --problem maxpool2d'" in outcome.err

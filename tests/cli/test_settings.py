@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.shell import Shell
 
+pytestmark = pytest.mark.usefixtures("workspace")
+
 
 def effective(harness: Shell, command: str, option: str) -> tuple[Any, str]:
     """An option's value and origin, as `harness config show` tells them."""
@@ -27,7 +29,7 @@ def complaint(harness: Shell, workspace: Path, yaml: str) -> str:
     return outcome.err.removeprefix(f"harness: {workspace}/harness.yaml: ").rstrip("\n")
 
 
-def test_without_settings_the_default_holds(harness: Shell, workspace: Path) -> None:
+def test_without_settings_the_default_holds(harness: Shell) -> None:
     assert effective(harness, "run", "backend") == ("auto", "default")
 
 
@@ -51,9 +53,7 @@ def test_a_variable_is_stronger_than_every_file(
     assert effective(harness, "run", "backend") == ("sim", "HARNESS_RUN_BACKEND")
 
 
-def test_the_command_line_is_stronger_than_a_variable(
-    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_is_stronger_than_a_variable(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_RUN_PROBLEM", "nosuch")
     assert "no problem 'nosuch'" in harness("run").err
     assert "no problem 'other'" in harness("run", "--problem", "other").err
@@ -81,7 +81,7 @@ def test_flags_and_lists_can_be_set(harness: Shell, workspace: Path, monkeypatch
     assert effective(harness, "run", "case") == (["odd", "wide"], "HARNESS_RUN_CASE")
 
 
-def test_an_empty_variable_sets_nothing(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_sets_nothing(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_RUN_BACKEND", "")
     assert effective(harness, "run", "backend") == ("auto", "default")
 
@@ -158,9 +158,7 @@ def test_a_value_is_checked_as_on_the_command_line(harness: Shell, workspace: Pa
     assert complaint(harness, workspace, yaml).startswith(place)
 
 
-def test_a_misspelt_variable_gets_a_hint_and_stops_nothing(
-    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_misspelt_variable_gets_a_hint_and_stops_nothing(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_RUN_BAKCEND", "sim")
     outcome = harness("list")
     assert outcome.code == 0
@@ -169,7 +167,7 @@ def test_a_misspelt_variable_gets_a_hint_and_stops_nothing(
 
 @pytest.mark.parametrize("name", ["HARNESS_RUN_ID", "HARNESS_BUILD_ID", "HARNESS_CACHE", "HARNESS_LIST"])
 def test_a_variable_of_another_program_is_left_alone(
-    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    harness: Shell, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "x")
     assert harness("list").err == ""
@@ -183,16 +181,14 @@ def test_the_workspace_can_be_named_by_a_variable(
     assert "maxpool2d" in harness("list").out
 
 
-def test_a_wrong_value_of_a_variable_is_named_with_it(
-    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_value_of_a_variable_is_named_with_it(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_RUN_SEED", "many")
     outcome = harness("config", "show", "run")
     assert outcome.code == 2
     assert outcome.err.startswith("harness: HARNESS_RUN_SEED: ")
 
 
-def test_every_variable_is_the_commands_and_the_options_name(harness: Shell, workspace: Path) -> None:
+def test_every_variable_is_the_commands_and_the_options_name(harness: Shell) -> None:
     rows = json.loads(harness("config", "show", "--json").out)["options"]
     assert len(rows) > 30
     for row in rows:
@@ -210,8 +206,3 @@ def test_show_prints_values_and_on_request_origins(harness: Shell, workspace: Pa
     with_origin = harness("config", "show", "watch", "--origin").out
     assert "HARNESS" not in with_origin
     assert "default" in with_origin
-
-
-def test_show_suggests_a_command(harness: Shell, workspace: Path) -> None:
-    outcome = harness("config", "show", "wacth")
-    assert (outcome.code, outcome.err) == (2, "harness: no command 'wacth'. Did you mean 'watch'?\n")

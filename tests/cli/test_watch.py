@@ -18,6 +18,8 @@ from harness.workspace.selection import Task
 from tests.cli.shell import Shell
 from tests.examples import failed, passed, sim_environment
 
+pytestmark = pytest.mark.usefixtures("workspace")
+
 
 class FakeSession:
     """Answers with one evaluation after another, and remembers what it was asked."""
@@ -85,7 +87,7 @@ def nothing() -> None: ...
 
 
 def test_it_checks_now_and_after_each_save_until_ctrl_c(
-    harness: Shell, workspace: Path, saves: Callable[..., None], opened: Callable[..., FakeSession]
+    harness: Shell, saves: Callable[..., None], opened: Callable[..., FakeSession]
 ) -> None:
     session = opened(WRONG, RIGHT)
     saves(nothing)
@@ -124,9 +126,7 @@ def test_a_file_broken_by_a_save_is_shown_and_waited_out(
     assert outcome.out.count("Ctrl-C ends") == 3
 
 
-def test_ctrl_c_during_a_check_is_an_interruption(
-    harness: Shell, workspace: Path, opened: Callable[..., FakeSession]
-) -> None:
+def test_ctrl_c_during_a_check_is_an_interruption(harness: Shell, opened: Callable[..., FakeSession]) -> None:
     opened(KeyboardInterrupt())
     assert harness("watch", "maxpool2d", "plain").code == 130
 
@@ -142,17 +142,3 @@ def test_options_reach_the_session(
     assert (backend, root, results, seed) == ("sim", workspace, Path("kept"), 7)
     assert isinstance(config, Config)
     assert (config.timing.blocks, config.timing.enabled) == (6, False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["maxpol2d", "plain"], "Did you mean 'maxpool2d'?"),
-        (["maxpool2d", "plan"], "Did you mean 'plain'?"),
-        (["maxpool2d", "plain", "--case", "smal"], "Did you mean 'small'?"),
-    ],
-)
-def test_a_mistyped_name_ends_at_once(harness: Shell, workspace: Path, arguments: list[str], complaint: str) -> None:
-    outcome = harness("watch", *arguments)
-    assert outcome.code == 2
-    assert complaint in outcome.err
