@@ -19,7 +19,7 @@ def measure(
     tasks: Sequence[Task],
     evaluate: Callable[[Sequence[Task]], Iterable[Evaluation]],
     terms: Terms,
-    say: Callable[[str], None] = lambda what: None,
+    say: Callable[[str], None],
 ) -> Evaluations:
     """Evaluate every task, and those whose speed is in doubt up to `remeasure` times more; `say` is told of these."""
     found: Evaluations = {}

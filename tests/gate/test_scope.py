@@ -23,6 +23,11 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *who, "-C", str(folder), *arguments], check=True, capture_output=True)
 
 
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "another")
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """Two problems with two solutions each, committed, in a folder of its repository."""
@@ -34,8 +39,7 @@ def workspace(tmp_path: Path) -> Workspace:
             (root / "solutions" / problem / solution).mkdir(parents=True)
             (root / "solutions" / problem / solution / "solution.py").write_text("class ModelNew: ...")
     git(tmp_path, "init", "-q", "-b", "main")
-    git(tmp_path, "add", "-A")
-    git(tmp_path, "commit", "-q", "-m", "first")
+    commit(tmp_path)
     return Workspace(root)
 
 
@@ -55,7 +59,7 @@ def test_a_changed_solution_is_selected_committed_or_not(workspace: Workspace) -
     git(workspace.root, "checkout", "-q", "-b", "topic")
     (workspace.root / "solutions/relu/tiled/solution.py").write_text("class ModelNew: pass")
     assert selected(workspace) == ["relu/tiled"]
-    git(workspace.root, "commit", "-q", "-a", "-m", "faster")
+    commit(workspace.root)
     assert selected(workspace) == ["relu/tiled"]
 
 
@@ -68,7 +72,7 @@ def test_what_changed_on_the_other_branch_meanwhile_does_not_count(workspace: Wo
     git(workspace.root, "checkout", "-q", "-b", "topic")
     git(workspace.root, "checkout", "-q", "main")
     (workspace.root / "solutions/relu/plain/solution.py").write_text("class ModelNew: pass")
-    git(workspace.root, "commit", "-q", "-a", "-m", "meanwhile")
+    commit(workspace.root)
     git(workspace.root, "checkout", "-q", "topic")
     assert selected(workspace) == []
 
@@ -80,8 +84,7 @@ def test_a_changed_problem_selects_all_its_solutions(workspace: Workspace) -> No
 
 def test_a_file_moved_out_of_a_solution_selects_it(workspace: Workspace) -> None:
     (workspace.root / "solutions/relu/tiled/kernel.cu").write_text("int x;\n" * 20)
-    git(workspace.root, "add", "-A")
-    git(workspace.root, "commit", "-q", "-m", "kernel")
+    commit(workspace.root)
     git(workspace.root, "checkout", "-q", "-b", "topic")
     git(workspace.root, "mv", "solutions/relu/tiled/kernel.cu", "solutions/relu/plain/kernel.cu")
     git(workspace.root, "commit", "-q", "-m", "moved")
@@ -120,8 +123,7 @@ def test_a_file_beside_a_problems_solutions_selects_all_of_them(workspace: Works
 
 def test_a_removed_shared_file_selects_too(workspace: Workspace) -> None:
     (workspace.root / "solutions/relu/common.cuh").write_text("")
-    git(workspace.root, "add", "-A")
-    git(workspace.root, "commit", "-q", "-m", "shared")
+    commit(workspace.root)
     (workspace.root / "solutions/relu/common.cuh").unlink()
     assert selected(workspace) == ["relu/plain", "relu/tiled"]
 
@@ -167,8 +169,7 @@ def test_prose_that_a_link_gives_another_name_counts(workspace: Workspace) -> No
     assert selected(workspace) == []
     (folder / "kernel.cuh").symlink_to("kernel.md")
     assert selected(workspace) == ["relu/plain"]
-    git(workspace.root, "add", "-A")
-    git(workspace.root, "commit", "-q", "-m", "linked")
+    commit(workspace.root)
     assert selected(workspace) == []
     (folder / "kernel.md").write_text("two")
     assert selected(workspace) == ["relu/plain"]
@@ -203,8 +204,7 @@ def test_branches_without_a_common_ancestor_are_refused(workspace: Workspace) ->
 def test_the_snapshot_of_a_commit_is_read(workspace: Workspace) -> None:
     path = workspace.root / "snapshot.jsonl"
     path.write_text(render([accept(failed("plain"))]))
-    git(workspace.root, "add", "-A")
-    git(workspace.root, "commit", "-q", "-m", "snapshot")
+    commit(workspace.root)
     path.write_text("")
     found = open_snapshot("git:main", workspace.root, workspace.results)
     assert found is not None

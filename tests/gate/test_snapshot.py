@@ -127,11 +127,6 @@ def test_a_snapshot_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
         open_snapshot(None, tmp_path, tmp_path)
 
 
-def test_a_named_file_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--snapshot nowhere\.jsonl"):
-        open_snapshot("nowhere.jsonl", tmp_path, tmp_path)
-
-
 def test_a_run_is_a_snapshot(tmp_path: Path) -> None:
     journal = Journal(tmp_path, "20261121T031035Z-ef9a")
     journal.append(timed(1_000_000, id="first", started_at="2026-11-21T03:00:00.000+00:00"))
