@@ -78,6 +78,7 @@ def test_without_the_tool_they_end_with_three_and_say_what_to_install(
     outcome = harness(command, "maxpool2d", "plain")
     assert outcome.code == 3
     assert f"no '{tool}' " in outcome.err
+    assert "CUDA_HOME" in outcome.err
 
 
 def test_profile_passes_on_what_it_was_asked(harness: Shell, workspace: Path, asked: Asked, tmp_path: Path) -> None:

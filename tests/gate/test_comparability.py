@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from harness.errors import UsageError
-from harness.gate.speed import counterpart, differences, nearest, other_environments, refuse
+from harness.gate.speed import counterpart, differences, nearest, other_environments
 from harness.model.environment import YOUNG_FLAGS
 from tests.examples import environment, sim_environment
 from tests.gate.builders import snapshot_of, timed
@@ -27,24 +24,7 @@ def test_differing_facts_are_named() -> None:
 
 def test_the_commit_makes_no_difference() -> None:
     assert differences(HERE, environment(commit="other")) == []
-
-
-def test_another_environment_is_refused_with_ways_out() -> None:
-    snapshot = snapshot_of(timed(1_000_000))
-    different = other_environments(snapshot, [KEY], environment(driver="590.1"))
-    with pytest.raises(UsageError) as caught:
-        refuse(different, snapshot)
-    message = str(caught.value)
-    assert message.startswith("snapshot.jsonl ")
-    assert "driver 580.65.06 there" in message
-    for way in ("--correctness-only", "accept a new snapshot", "--allow-other-environment"):
-        assert way in message
-
-
-def test_the_same_environment_is_not_refused() -> None:
-    snapshot = snapshot_of(timed(1_000_000))
-    assert other_environments(snapshot, [KEY], environment(commit=None)) == []
-    refuse([], snapshot)
+    assert other_environments(snapshot_of(timed(1_000_000)), [KEY], environment(commit=None)) == []
 
 
 def test_a_solution_that_the_snapshot_does_not_know_makes_no_difference() -> None:

@@ -46,21 +46,6 @@ def test_a_result_of_the_same_sources_and_all_cases_counts(task: Task) -> None:
     assert from_run([task], [of(task)]) == ({KEY: [of(task)]}, [], [])
 
 
-def test_other_sources_do_not_count(task: Task) -> None:
-    found, lost, _ = from_run([task], [timed(1_000_000)])
-    assert found == {}
-    (message,) = messages(lost)
-    assert "edited" in message
-    assert lost[0].outcome == "failed"
-
-
-def test_a_result_without_one_of_the_cases_does_not_count(task: Task) -> None:
-    found, lost, _ = from_run([task], [of(task, cases=("small",))])
-    assert found == {}
-    (message,) = messages(lost)
-    assert "without full" in message
-
-
 def test_cases_that_the_problem_had_before_do_no_harm(task: Task) -> None:
     assert left_out(of(task, cases=("small", "full", "odd")), task.problem) is None
 

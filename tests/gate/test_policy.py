@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import InvalidFile, UsageError
+from harness.errors import InvalidFile
 from harness.gate.policy import Policy, load_policy
 from tests.gate.test_scope import commit, git
 
@@ -51,13 +51,6 @@ def test_the_policy_of_a_commit_holds_whatever_the_file_says_now(tmp_path: Path)
     (tmp_path / "gate.yaml").write_text("remesure: 0")
     commit(tmp_path)
     with pytest.raises(InvalidFile, match=r"^main:gate\.yaml:1: .*'remesure'"):
-        load_policy("git:main", tmp_path)
-
-
-def test_a_commit_without_a_policy_is_refused(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q", "-b", "main")
-    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "empty")
-    with pytest.raises(UsageError, match=r"no gate\.yaml in .*'main'"):
         load_policy("git:main", tmp_path)
 
 

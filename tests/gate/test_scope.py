@@ -10,10 +10,8 @@ import pytest
 from harness.errors import UsageError
 from harness.gate.git import changed_since, file_at, folder_in_repository
 from harness.gate.scope import find_missing, find_scope, select_changed, without_solutions
-from harness.gate.snapshot import accept, open_snapshot, render
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
-from tests.examples import failed
 from tests.gate.builders import snapshot_of, timed
 from tests.workspace.test_problem import SOURCE
 
@@ -201,16 +199,6 @@ def test_branches_without_a_common_ancestor_are_refused(workspace: Workspace) ->
         changed_since(workspace.root, "main")
 
 
-def test_the_snapshot_of_a_commit_is_read(workspace: Workspace) -> None:
-    path = workspace.root / "snapshot.jsonl"
-    path.write_text(render([accept(failed("plain"))]))
-    commit(workspace.root)
-    path.write_text("")
-    found = open_snapshot("git:main", workspace.root, workspace.results)
-    assert found is not None
-    assert (found.source, [entry.solution for entry in found.accepted]) == ("git:main", ["plain"])
-
-
 def test_a_commit_without_a_snapshot_is_refused(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match=r"no snapshot\.jsonl in .*'main'"):
         file_at(workspace.root, "main", "snapshot.jsonl")
@@ -238,13 +226,6 @@ def test_a_folder_without_solution_py_is_missed(workspace: Workspace) -> None:
     (workspace.root / "solutions/relu/tiled/solution.py").rename(workspace.root / "solutions/relu/tiled/soluton.py")
     ((problem, solution, message),) = missing(workspace)
     assert (problem, solution) == ("relu", "tiled")
-    assert "no solution.py" in message
-
-
-def test_an_empty_folder_is_missed(workspace: Workspace) -> None:
-    (workspace.root / "solutions/relu/empty").mkdir()
-    ((problem, solution, message),) = missing(workspace)
-    assert (problem, solution) == ("relu", "empty")
     assert "no solution.py" in message
 
 
@@ -287,17 +268,6 @@ def broken(workspace: Workspace, *problems: str) -> list[tuple[str, str, str, st
     return [(one.problem, one.solution, message, place.file, place.line) for one, message, place in places]
 
 
-def test_a_broken_solution_yaml_is_a_finding_of_its_solution_alone(workspace: Workspace) -> None:
-    (workspace.root / "solutions/relu/tiled/solution.yaml").write_text("languag: cuda")
-    tasks, unreadable = find_scope(workspace, (), ())
-    assert [f"{task.problem.name}/{task.solution.name}" for task in tasks] == ALL[:3]
-    assert unreadable[0].outcome == "failed"
-    ((problem, solution, message, file, line),) = broken(workspace)
-    assert (problem, solution, file, line) == ("relu", "tiled", "solutions/relu/tiled/solution.yaml", 1)
-    assert message.startswith("solutions/relu/tiled/solution.yaml:1: ")
-    assert "'languag'" in message
-
-
 def test_a_broken_problem_is_a_finding_of_each_of_its_solutions(workspace: Workspace) -> None:
     (workspace.root / "problems/relu/problem.py").write_text("import torch\n\nclass Model(")
     file = "problems/relu/problem.py"
@@ -321,9 +291,3 @@ def test_what_is_whole_has_no_finding_and_takes_all_its_cases(workspace: Workspa
     tasks, unreadable = find_scope(workspace, ("max*",), ("pl*",))
     assert unreadable == []
     assert [(task.solution.name, task.cases) for task in tasks] == [("plain", ("full",))]
-
-
-def test_patterns_that_leave_nothing_are_refused(workspace: Workspace) -> None:
-    (workspace.root / "solutions").rename(workspace.root / "gone")
-    with pytest.raises(UsageError, match="no solution in"):
-        find_scope(workspace, (), ())

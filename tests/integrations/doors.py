@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import os
 import re
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +16,7 @@ import pytest
 
 import harness
 from harness.integrations import AnswerJudge, reward_of
+from tests.cli.shell import python
 from tests.machine import ROOT
 from tests.serve.test_serving import serving
 
@@ -38,9 +36,7 @@ def api(texts: Texts, kept: Path) -> Verdicts:
 
 def cli(texts: Texts, kept: Path) -> Verdicts:
     options = ["--backend", "sim", "--config", CONFIG, "--results", str(kept), "--json", "--quiet"]
-    command = [sys.executable, "-m", "harness", "-C", str(FAULTS), "run", PROBLEM, *texts, *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    ended = python("-m", "harness", "-C", str(FAULTS), "run", PROBLEM, *texts, *options)
     records = map(json.loads, ended.stdout.splitlines())
     return {one["solution"]["name"]: one["verdict"] for one in records}
 

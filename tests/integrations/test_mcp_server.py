@@ -23,6 +23,7 @@ from harness.model.instruments import Sanitizing, ToolRun
 from harness.tools import sanitizing, target
 from harness.tools.bench import ArmFailed
 from harness.workspace.workspace import Workspace
+from tests.cli.shell import python
 from tests.integrations.doors import FAULTS
 from tests.machine import ROOT
 
@@ -160,9 +161,7 @@ def test_stdout_is_the_protocols_alone(tmp_path: Path) -> None:
 def test_without_its_package_the_command_names_the_extra(tmp_path: Path) -> None:
     (tmp_path / "problems").mkdir()
     program = "import sys; sys.modules['mcp'] = None; from harness.cli.app import main; main()"
-    command = [sys.executable, "-c", program, "-C", str(tmp_path), "mcp"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    ended = python("-c", program, "-C", str(tmp_path), "mcp")
     assert ended.returncode == 3
     assert "kernel-harness[mcp]" in ended.stderr
 

@@ -126,17 +126,9 @@ def test_json_has_an_object_per_evaluation_with_its_change() -> None:
     )
 
 
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_a_picture_is_written(tmp_path: Path, ending: str) -> None:
-    if ending == "png":
-        pytest.importorskip("matplotlib", reason="the extra 'plots' is not installed")
-    path = tmp_path / f"history.{ending}"
+def test_a_picture_is_written_where_there_is_something_to_draw(tmp_path: Path) -> None:
+    path = tmp_path / "history.svg"
     save_history_plot(histories([entry(1, 1.0, 1.1), entry(2, 2.0, 2.2), entry(3, None)]), path)
-    assert path.read_bytes()[:4] in (b"<?xm", b"\x89PNG")
-
-
-def test_a_picture_of_nothing_or_of_another_kind_is_refused(tmp_path: Path) -> None:
+    assert path.read_bytes()[:4] == b"<?xm"
     with pytest.raises(UsageError, match="timed"):
-        save_history_plot(histories([entry(1, None)]), tmp_path / "x.svg")
-    with pytest.raises(UsageError, match=r"\.png or \.svg"):
-        save_history_plot(histories([entry(1, 1.0, 1.1)]), tmp_path / "x.pdf")
+        save_history_plot(histories([entry(1, None)]), path)

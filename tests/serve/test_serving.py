@@ -17,6 +17,7 @@ import pytest
 import harness
 from harness.errors import MachineError, UsageError
 from harness.store.journal import read_journals
+from tests.cli.shell import python
 from tests.machine import ROOT
 
 pytestmark = pytest.mark.sim
@@ -39,19 +40,8 @@ PLAIN = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x
 @contextmanager
 def serving(workspace: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server and its address."""
-    command = [
-        sys.executable,
-        "-m",
-        "harness",
-        "-C",
-        str(workspace),
-        "serve",
-        "--port",
-        "0",
-        "--backend",
-        "sim",
-        *options,
-    ]
+    asked = ["-C", str(workspace), "serve", "--port", "0", "--backend", "sim", *options]
+    command = [sys.executable, "-m", "harness", *asked]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
         try:
@@ -120,6 +110,5 @@ def test_nobody_answers() -> None:
 
 
 def test_others_are_let_in_with_tokens_alone(workspace: Path) -> None:
-    command = [sys.executable, "-m", "harness", "-C", str(workspace), "serve", "--host", "0.0.0.0"]
-    ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    ended = python("-m", "harness", "-C", str(workspace), "serve", "--host", "0.0.0.0")
     assert (ended.returncode, "--tokens" in ended.stderr) == (2, True)

@@ -65,24 +65,9 @@ def test_the_only_solution_needs_no_name(workspace: Workspace) -> None:
     assert choose_target(workspace, "plain", None, None, False, False).name == "plain/first"
 
 
-def test_of_several_solutions_one_must_be_named(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"'several' .*: first, second"):
-        choose_target(workspace, "several", None, None, False, False)
-
-
-def test_the_reference_has_no_solution(workspace: Workspace) -> None:
-    target = choose_target(workspace, "several", None, None, True, False)
-    assert (target.name, target.solution) == ("several/reference", None)
-
-
 def test_a_solution_of_the_reference_is_a_contradiction(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match="leave 'first' out"):
         choose_target(workspace, "several", "first", None, True, False)
-
-
-def test_a_misspelt_case_gets_a_suggestion(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"'smal' .*'several'"):
-        choose_target(workspace, "several", "first", "smal", False, False)
 
 
 def test_files_lie_in_a_folder_of_their_own_among_the_results(workspace: Workspace, tmp_path: Path) -> None:

@@ -172,36 +172,25 @@ def test_a_measurement_under_other_terms_says_nothing_of_the_metric() -> None:
     assert [(name, rank) for name, rank in ranks(made) if rank] == [("w3", 1), ("w2", 2)]
 
 
-def test_a_noisy_measurement_is_not_ranked() -> None:
-    made = standing(board(timed(timing=timing(3_000_000, 1_000_000, spread=0.6))))
-    assert made.rank is None
-    assert tells(made.why_unranked, "too noisy:", "interval")
-
-
-def test_too_few_blocks_are_not_ranked() -> None:
-    made = standing(board(timed(timing=even_timing(blocks=3))))
-    assert tells(made.why_unranked, "too noisy:", "blocks")
-
-
-def test_what_passed_untimed_is_not_ranked() -> None:
-    assert standing(board(timed(timing=None))).why_unranked == "not timed"
-
-
-def test_a_simulated_run_is_listed_unranked() -> None:
-    made = board(timed(solution_name="real"), simulated(solution_name="dry"))
-    assert ranks(made) == [("real", 1), ("dry", None)]
-    assert tells(standing(made, "dry").why_unranked, "simulated")
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (timed(timing=timing(3_000_000, 1_000_000, spread=0.6)), ("too noisy:", "interval")),
+        (timed(timing=even_timing(blocks=3)), ("too noisy:", "blocks")),
+        (timed(timing=None), ("not timed",)),
+        (simulated(), ("simulated",)),
+        (timed(environment=other_gpu()), ("from another environment", other_gpu().label)),
+    ],
+)
+def test_what_cannot_be_compared_is_listed_unranked(one: Evaluation, words: tuple[str, ...]) -> None:
+    made = board(timed(solution_name="a"), timed(solution_name="b"), one)
+    assert ranks(made) == [("a", 1), ("b", 1), ("plain", None)]
+    assert tells(standing(made).why_unranked, *words)
 
 
 def test_a_journal_of_simulated_runs_alone_makes_a_board_without_ranks() -> None:
     made = board(simulated())
     assert (made.environment.is_simulated, ranks(made)) == (True, [("plain", None)])
-
-
-def test_another_environment_is_listed_unranked() -> None:
-    made = board(timed(solution_name="a"), timed(solution_name="b"), timed(solution_name="c", environment=other_gpu()))
-    assert ranks(made) == [("a", 1), ("b", 1), ("c", None)]
-    assert standing(made, "c").why_unranked == f"from another environment, {other_gpu().label}"
 
 
 def test_an_example_of_a_failure_is_listed_and_counted_nowhere() -> None:

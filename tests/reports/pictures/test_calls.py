@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from harness.model.spread import fences
 from harness.model.timing import TimerOverhead, Timing, Turn
 from harness.reports.pictures.calls import ArmSamples, Samples, counts, samples_of
 from harness.reports.timing import arm_numbers
@@ -93,12 +92,6 @@ def test_outliers_lie_beyond_tukeys_fences() -> None:
     assert arm.fences_ns == (88.75, 120.25)
     assert arm.outliers == (False,) * 9 + (True,)
     assert sum(arm_of(85, 101, 102, 103, 104, 105, 106, 107, 108, 109).outliers) == 1
-
-
-def test_a_picture_shows_as_outliers_what_the_table_counts() -> None:
-    times = (100, 101, 102, 103, 104, 105, 106, 107, 120, 121)
-    assert sum(arm_of(*times).outliers) == 1
-    assert arm_of(*times).fences_ns == fences(times)
 
 
 def test_a_step_of_the_clock_makes_no_outlier() -> None:

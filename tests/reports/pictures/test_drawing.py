@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.errors import UsageError
 from harness.reports.pictures.axes import Scale, linear_ticks, log_ticks, plain_words, spread
 from harness.reports.pictures.drawing import (
     COLOURS,
@@ -21,7 +20,6 @@ from harness.reports.pictures.drawing import (
     Stroke,
     file_svg,
     page_svg,
-    require_picture_name,
     save,
     stylesheet,
 )
@@ -113,8 +111,3 @@ def test_a_png_has_the_size_of_the_picture(tmp_path: Path) -> None:
     content = (tmp_path / "a.png").read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     assert [int.from_bytes(content[at : at + 4], "big") for at in (16, 20)] == [166, 166]  # 100 pixels at 160 of 96 dpi
-
-
-def test_another_ending_is_an_error() -> None:
-    with pytest.raises(UsageError, match=r"\.png or \.svg"):
-        require_picture_name(Path("board.pdf"))
