@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.model.arms import BASELINES, ArmName, Baseline
 from harness.model.build import CompiledBaseline
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
 from harness.model.ranking import rank
-from harness.model.timing import Timing, Turn
+from harness.model.timing import Timing
 from harness.model.verdict import Verdict
 from harness.reports.compare import compare_report, rank_labels
 from tests.examples import environment, failed, far_out, measured, passed, sim_environment, timing
+from tests.model.test_fastest import repeated
 from tests.reports.printed import printed
 from tests.wording import tells
 
@@ -24,18 +24,11 @@ def report(evaluations: Sequence[Evaluation], kept: Sequence[str] = (), verbose:
 
 def spread(low_ns: int, high_ns: int) -> Timing:
     """Speed-ups over an eager of 6 ms that spread between two solution times."""
-    turns = []
-    for block in range(6):
-        solution = low_ns if block % 2 else high_ns
-        turns += [Turn("eager", block, (6_000_000,), 6_100_000), Turn("solution", block, (solution,), solution + 9)]
-    return Timing("full", tuple(turns))
+    return repeated(eager=(6_000_000,), solution=(high_ns, low_ns))
 
 
 def several_baselines(**times_ns: int) -> Timing:
-    names: dict[str, Baseline] = {name.replace("-", "_"): name for name in BASELINES}
-    arms: dict[ArmName, int] = {names.get(name, "solution"): ns for name, ns in times_ns.items()}  # type: ignore[misc]
-    turns = [Turn(arm, block, (ns,), ns + 9) for block in range(6) for arm, ns in arms.items()]
-    return Timing("full", tuple(turns), tuple(arm for arm in arms if arm != "solution"))
+    return repeated(**{name.replace("_", "-"): (ns,) for name, ns in times_ns.items()})
 
 
 def test_overlapping_intervals_share_a_rank() -> None:

@@ -48,6 +48,11 @@ def test_show_has_the_protections() -> None:
     assert "protections" not in shown(passed())
 
 
+def test_the_stage_that_decided_is_shown_where_it_is_known() -> None:
+    assert "the simulator" in shown(failed(decided_by="simulator"))
+    assert "decided by" not in shown(failed())
+
+
 def varied() -> Evaluation:
     """One call as drawn, one with inputs a million times as large, whose tolerance is so too."""
     large = comparison(tolerance=Tolerance(100.0, 1e-5), max_abs_error=30.0, worst=0.25)

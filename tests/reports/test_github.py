@@ -6,7 +6,7 @@ import json
 import re
 
 from harness.model.gate import Location
-from harness.reports.github import annotation_commands, gate_markdown, resuming, stopping, without_old_commands
+from harness.reports.github import annotation_commands, gate_markdown, without_old_commands
 from tests.reports.gates import (
     ALLOWED,
     BROKEN,
@@ -72,11 +72,6 @@ def test_a_solutions_words_are_one_line_and_no_command() -> None:
     assert command.startswith("::error file=solutions/relu/a b%25%2C%3Aé.py,line=3,")
     properties = command[2:].split("::", 1)[0]
     assert "::" not in properties.removeprefix("error ")
-
-
-def test_commands_are_stopped_until_the_token_comes() -> None:
-    assert stopping("5ecret") == "::stop-commands::5ecret"
-    assert resuming("5ecret") == "::5ecret::"
 
 
 def test_json_holds_no_command_and_says_the_same() -> None:

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.model.build import ExtensionBuild, KernelResources
+from harness.model.config import LimitsConfig
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.wire.codec import encode
 from harness.sandbox.wire.sandbox import MARK, Sandbox
 from harness.tools.arm_task import ArmReport, Calls, InlineSource, Reached
 from harness.tools.bench import Bench
-from harness.tools.target import Target, choose_target
+from harness.tools.target import Inspection, Target, choose_target
 from harness.workspace.workspace import Workspace
 
 DATA = Path(__file__).parent / "data"
@@ -26,6 +27,10 @@ MARKED = "fedcba9876543210" * 2
 
 def target(solution: str = "overrun") -> Target:
     return choose_target(Workspace(WORKSPACE), "double", solution, None, of_reference=False, is_small=True)
+
+
+def inspection(of: Target, program: Path, folder: Path, timeout_s: float = 60) -> Inspection:
+    return Inspection(of, program, "a GPU", folder, folder, LimitsConfig(), timeout_s)
 
 
 def built(kernel: str, spilled: int = 0) -> tuple[ExtensionBuild, ...]:

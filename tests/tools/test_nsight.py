@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.instruments import KernelCounters, Stall
-from harness.tools.nsight import CounterRequest, counting_command, read_counters, reading_command
+from harness.tools.nsight import CounterRequest, counting_command, read_counters
 
 DATA = Path(__file__).parent / "data"
 SHARED_TILE = (DATA / "shared_tile.csv").read_text()
@@ -93,8 +93,3 @@ def test_clocks_are_left_alone_and_counting_begins_at_the_mark() -> None:
 def test_without_a_pattern_every_kernel_is_counted() -> None:
     command = counting_command(Path("ncu"), CounterRequest("basic", None, 1), Path("p"), Path("l"), Path("s"))
     assert "--kernel-name" not in command
-
-
-def test_numbers_are_read_in_base_units_and_kernels_by_their_symbols() -> None:
-    words = " ".join(reading_command(Path("ncu"), Path("p.ncu-rep")))
-    assert words == "ncu --import p.ncu-rep --csv --page raw --print-units base --print-kernel-base mangled"

@@ -8,19 +8,17 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MachineError
-from harness.model.config import LimitsConfig
 from harness.model.instruments import DeviceTimeline, KernelCounters, TimelineRow
+from harness.tools.arm_task import Reached
 from harness.tools.bench import ArmFailed
 from harness.tools.nsight import CounterRequest
 from harness.tools.profiling import count_kernels, named, remarks
-from harness.tools.target import Inspection
 from tests.tools import fakes
 
 
 def count(folder: Path, ncu: Path, kernel: str | None = None, timeout_s: float = 60) -> tuple[KernelCounters, ...]:
-    of = fakes.target()
-    asked = Inspection(of, ncu, "a GPU", folder, folder, LimitsConfig(), timeout_s)
-    with fakes.bench(of) as bench:
+    asked = fakes.inspection(fakes.target(), ncu, folder, timeout_s)
+    with fakes.bench(asked.target) as bench:
         return count_kernels(bench, asked, CounterRequest("basic", kernel, 20), ())
 
 
@@ -95,31 +93,22 @@ def test_kernels_that_the_timeline_missed_are_no_call_without_kernels(tmp_path: 
     assert "Nsight Compute" in remark
 
 
-def test_an_arm_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None:
-    of = fakes.target()
-    with fakes.bench(of) as bench:
-        program = fakes.tool(tmp_path / "arm", {}, fakes.report("call"))
+@pytest.mark.parametrize(
+    ("stage", "prints", "code", "is_late", "error", "words"),
+    [
+        ("call", "", 0, True, ArmFailed, r"smaller case.*--timeout"),
+        ("call", "working …", 0, False, ArmFailed, "called: exit code 0"),
+        (None, "ImportError: no torch", 1, False, MachineError, "ImportError: no torch"),  # our trouble, not the arm's
+    ],
+)
+def test_an_arm_that_did_not_get_through_its_calls_has_failed_itself(
+    tmp_path: Path, stage: Reached | None, prints: str, code: int, is_late: bool, error: type[Exception], words: str
+) -> None:
+    with fakes.bench(fakes.target()) as bench:
+        program = fakes.tool(tmp_path / "arm", {}, stage and fakes.report(stage), prints=prints, code=code)
         ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
-        with pytest.raises(ArmFailed, match=r"smaller case.*--timeout"):
-            bench.require_done(replace(ended, code=None), tmp_path / "log")
-
-
-def test_an_arm_that_hangs_without_a_tool_has_failed_itself(tmp_path: Path) -> None:
-    of = fakes.target()
-    with fakes.bench(of) as bench:
-        program = fakes.tool(tmp_path / "arm", {}, fakes.report("call"), prints="working …")
-        ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
-        with pytest.raises(ArmFailed, match="called: exit code 0"):
-            bench.require_done(ended, tmp_path / "log")
-
-
-def test_a_process_that_never_got_to_the_arm_is_our_trouble(tmp_path: Path) -> None:
-    of = fakes.target()
-    with fakes.bench(of) as bench:
-        program = fakes.tool(tmp_path / "arm", {}, None, prints="ImportError: no torch", code=1)
-        ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
-        with pytest.raises(MachineError, match="ImportError: no torch"):
-            bench.require_done(ended, tmp_path / "log")
+        with pytest.raises(error, match=words):
+            bench.require_done(replace(ended, code=None) if is_late else ended, tmp_path / "log")
 
 
 def test_a_link_that_the_arm_leaves_in_place_of_its_report_is_not_followed(tmp_path: Path) -> None:

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.config import LimitsConfig
 from harness.model.instruments import ToolRun
 from harness.tools.bench import ArmFailed
 from harness.tools.sanitizing import look
-from harness.tools.target import Inspection
 from tests.tools import fakes
 
 KERNEL = "twice_kernel(float const*, float*, int)"
@@ -18,9 +16,8 @@ SOURCE = (fakes.WORKSPACE / "solutions/double/overrun/solution.py").read_text().
 
 
 def run(folder: Path, program: Path, kernel: str = KERNEL, timeout_s: float = 60) -> ToolRun:
-    of = fakes.target()
-    asked = Inspection(of, program, "a GPU", folder, folder, LimitsConfig(), timeout_s)
-    with fakes.bench(of, fakes.built(kernel)) as bench:
+    asked = fakes.inspection(fakes.target(), program, folder, timeout_s)
+    with fakes.bench(asked.target, fakes.built(kernel)) as bench:
         return look(bench, "memcheck", asked)
 
 

@@ -10,7 +10,6 @@ from harness.model.evaluation import Evaluation
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, Standing, measurements
-from harness.reports.leaderboard.rules import Wanted
 from harness.reports.leaderboard.words import problem_note
 from tests.examples import environment
 from tests.examples import timing as even_timing
@@ -219,11 +218,6 @@ def test_the_precision_of_a_problem_is_what_those_who_passed_have_seen() -> None
     """A solution that doesn't compile ends before the reference runs."""
     (made,) = board(timed(problem=problem(precision="bfloat16")), broken(day=2)).problems
     assert made.precision == "bfloat16"
-
-
-def test_one_class_can_be_asked_for() -> None:
-    tf32 = timed(solution_name="fast", solution=solution("fast", precision="tf32"))
-    assert ranks(board(timed(), tf32, wanted=Wanted(precision="tf32"))) == [("fast", 1)]
 
 
 def test_history_holds_every_comparable_measurement_oldest_first() -> None:

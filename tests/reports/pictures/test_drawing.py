@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,7 +9,6 @@ import pytest
 
 from harness.reports.pictures.axes import Scale, linear_ticks, log_ticks, plain_words, spread
 from harness.reports.pictures.drawing import (
-    COLOURS,
     MARKERS,
     Area,
     Box,
@@ -21,7 +19,6 @@ from harness.reports.pictures.drawing import (
     file_svg,
     page_svg,
     save,
-    stylesheet,
 )
 
 ALL = Picture(
@@ -96,13 +93,6 @@ def test_an_area_is_stretched_as_a_whole() -> None:
     drawn = page_svg(Picture((Area(((0, 10), (100, 10), (50, 0)), "ink"),), 10))
     assert 'preserveAspectRatio="none"' in drawn
     assert "%" not in drawn
-
-
-def test_every_colour_of_a_picture_is_in_the_stylesheets() -> None:
-    for css, shade in ((stylesheet(), "light-dark("), (stylesheet(is_light=True), "#")):
-        for name in COLOURS:
-            assert re.search(rf"\.fill-{name} {{ fill: {re.escape(shade)}", css)
-            assert f".line-{name} " in css
 
 
 def test_a_png_has_the_size_of_the_picture(tmp_path: Path) -> None:
