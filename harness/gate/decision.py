@@ -82,7 +82,11 @@ def decide(workspace: Workspace, request: GateRequest, open_evaluator: Opener) -
         remarks.append(remark)
     today = datetime.datetime.now(datetime.timezone.utc).date()
     terms = Terms(policy, snapshot, today, _why_not_judged(tasks, request, policy, config))
-    evaluated = _evaluated(tasks, terms, request, workspace, config, open_evaluator)
+    evaluated = _Evaluated({}, terms, None, [])
+    if tasks and request.from_run is not None:
+        evaluated = _from_run(tasks, terms, read_run(results, request.from_run), config)
+    elif tasks:
+        evaluated = _evaluated_now(tasks, terms, config, open_evaluator)
     unjudged = {(one.problem, one.solution): one for one in (*broken, *lost, *evaluated.lost)}
     judged = [
         judge(subject, evaluated.found.get((subject.problem, subject.solution), []), evaluated.terms)
@@ -144,21 +148,6 @@ def _why_not_judged(tasks: Sequence[Task], request: GateRequest, policy: Policy,
     if tasks and all(policy.demands(task.problem.name).correctness_only for task in tasks):
         return "the policy asks for correctness alone"
     return None if config.timing.enabled or request.from_run else "the config switches timing off"
-
-
-def _evaluated(
-    tasks: Sequence[Task],
-    terms: Terms,
-    request: GateRequest,
-    workspace: Workspace,
-    config: Config,
-    open_evaluator: Opener,
-) -> _Evaluated:
-    if not tasks:
-        return _Evaluated({}, terms, None, [])
-    if request.from_run is not None:
-        return _from_run(tasks, terms, read_run(request.results or workspace.results, request.from_run), config)
-    return _evaluated_now(tasks, terms, config, open_evaluator)
 
 
 def _from_run(tasks: Sequence[Task], terms: Terms, run: GateRun, config: Config) -> _Evaluated:

@@ -349,14 +349,8 @@ def _one(connection: Connection, job: str) -> Row[Any]:
 
 
 def _job(row: Row[Any]) -> QueuedJob:
-    facts = {name: getattr(row, name) for name in _SAME}
-    return QueuedJob(config=row.config or None, priority=-row.rank, **facts)
+    return QueuedJob(**{**row._mapping, "config": row.config or None, "priority": -row.rank})
 
 
 _NEXT = sql.select(*_LIGHT).where(_JOB.c.state == "queued").order_by(_JOB.c.rank, _JOB.c.number).limit(1)
 _LONGEST_ERROR = 2_000
-_SAME = (
-    *("id", "state", "problem", "name", "key", "attempts", "submitted_at", "started_at", "finished_at"),
-    *("verdict", "evaluation", "error"),
-)
-"""Columns that a job's message has under the same names."""
