@@ -12,9 +12,12 @@ from tests.cli.shell import Shell
 
 pytestmark = pytest.mark.usefixtures("workspace")
 
+TOML, YAML = "{root}/pyproject.toml [tool.harness]", "{root}/harness.yaml"
 
-def effective(harness: Shell, command: str, option: str) -> tuple[Any, str]:
-    """An option's value and origin, as `harness config show` tells them."""
+
+def effective(harness: Shell, what: str) -> tuple[Any, str]:
+    """A command's option, its value and origin as `harness config show` tells them."""
+    command, _, option = what.rpartition(" ")
     outcome = harness("config", "show", *command.split(), "--json")
     assert outcome.code == 0, outcome.err
     rows = [row for row in json.loads(outcome.out)["options"] if (row["command"], row["option"]) == (command, option)]
@@ -29,28 +32,45 @@ def complaint(harness: Shell, workspace: Path, yaml: str) -> str:
     return outcome.err.removeprefix(f"harness: {workspace}/harness.yaml: ").rstrip("\n")
 
 
-def test_without_settings_the_default_holds(harness: Shell) -> None:
-    assert effective(harness, "run", "backend") == ("auto", "default")
-
-
-def test_pyproject_sets_an_option(harness: Shell, workspace: Path) -> None:
-    (workspace / "pyproject.toml").write_text('[tool.harness.run]\nbackend = "sim"\n')
-    assert effective(harness, "run", "backend") == ("sim", f"{workspace}/pyproject.toml [tool.harness]")
-
-
-def test_harness_yaml_is_stronger_than_pyproject(harness: Shell, workspace: Path) -> None:
-    (workspace / "pyproject.toml").write_text('[tool.harness.run]\nbackend = "sim"\nseed = 5\n')
-    (workspace / "harness.yaml").write_text("run: {backend: cuda}")
-    assert effective(harness, "run", "backend") == ("cuda", f"{workspace}/harness.yaml")
-    assert effective(harness, "run", "seed") == (5, f"{workspace}/pyproject.toml [tool.harness]")
-
-
-def test_a_variable_is_stronger_than_every_file(
-    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("toml", "yaml", "variable", "option", "value", "origin"),
+    [
+        ("", "", "", "run backend", "auto", "default"),
+        ("backend = 'sim'", "", "", "run backend", "sim", TOML),
+        ("backend = 'sim'", "run: {backend: cuda}", "", "run backend", "cuda", YAML),
+        ("seed = 5", "run: {backend: cuda}", "", "run seed", 5, TOML),
+        ("", "run: {backend: cuda}", "RUN_BACKEND=sim", "run backend", "sim", "HARNESS_RUN_BACKEND"),
+        ("", "", "RUN_BACKEND=", "run backend", "auto", "default"),
+        ("", "watch: {backend: cuda}\ndefaults: {backend: sim}", "", "run backend", "sim", YAML),
+        ("", "watch: {backend: cuda}\ndefaults: {backend: sim}", "", "watch backend", "cuda", YAML),
+        ("", "run: {timing: false}", "", "run timing", False, YAML),
+        ("", "run: {timing: false}", "RUN_TIMING=1", "run timing", True, "HARNESS_RUN_TIMING"),
+        ("", "run: {solution: plain}", "", "run solution", ["plain"], YAML),
+        ("", "run: {case: [full, small]}", "", "run case", ["full", "small"], YAML),
+        ("", "run: {case: full}", "RUN_CASE=odd wide", "run case", ["odd", "wide"], "HARNESS_RUN_CASE"),
+        ("", "run: {max-failures: 3}", "", "run max-failures", 3, YAML),
+        ("", "run: {max_failures: 3}", "", "run max-failures", 3, YAML),
+        ("", "config: {schema: {output: schemas}}", "", "config schema output", "{root}/schemas", YAML),
+        ("", "", "CONFIG_SCHEMA_OUTPUT=a", "config schema output", "a", "HARNESS_CONFIG_SCHEMA_OUTPUT"),
+    ],
+)
+def test_the_strongest_place_that_sets_an_option_decides(
+    harness: Shell,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    toml: str,
+    yaml: str,
+    variable: str,
+    option: str,
+    value: Any,
+    origin: str,
 ) -> None:
-    (workspace / "harness.yaml").write_text("run: {backend: cuda}")
-    monkeypatch.setenv("HARNESS_RUN_BACKEND", "sim")
-    assert effective(harness, "run", "backend") == ("sim", "HARNESS_RUN_BACKEND")
+    (workspace / "pyproject.toml").write_text(f"[tool.harness.run]\n{toml}\n")
+    (workspace / "harness.yaml").write_text(yaml)
+    if variable:
+        monkeypatch.setenv(*f"HARNESS_{variable}".split("="))
+    value = value.format(root=workspace) if isinstance(value, str) else value
+    assert effective(harness, option) == (value, origin.format(root=workspace))
 
 
 def test_the_command_line_is_stronger_than_a_variable(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,56 +84,19 @@ def test_a_value_of_a_file_reaches_the_command(harness: Shell, workspace: Path) 
     assert "no solution 'nosuch'" in harness("run").err
 
 
-def test_defaults_reach_every_command_that_has_the_option(harness: Shell, workspace: Path) -> None:
-    (workspace / "harness.yaml").write_text("watch: {backend: cuda}\ndefaults: {backend: sim}")
-    assert effective(harness, "run", "backend")[0] == "sim"
-    assert effective(harness, "watch", "backend")[0] == "cuda"
-
-
-def test_flags_and_lists_can_be_set(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (workspace / "harness.yaml").write_text("run: {timing: false, solution: plain, case: [full, small]}")
-    assert effective(harness, "run", "timing")[0] is False
-    assert effective(harness, "run", "solution")[0] == ["plain"]
-    assert effective(harness, "run", "case")[0] == ["full", "small"]
-    monkeypatch.setenv("HARNESS_RUN_TIMING", "1")
-    monkeypatch.setenv("HARNESS_RUN_CASE", "odd wide")
-    assert effective(harness, "run", "timing") == (True, "HARNESS_RUN_TIMING")
-    assert effective(harness, "run", "case") == (["odd", "wide"], "HARNESS_RUN_CASE")
-
-
-def test_an_empty_variable_sets_nothing(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_RUN_BACKEND", "")
-    assert effective(harness, "run", "backend") == ("auto", "default")
-
-
-def test_an_option_of_two_words_is_set_by_either_spelling(harness: Shell, workspace: Path) -> None:
-    for key in ("max-failures", "max_failures"):
-        (workspace / "harness.yaml").write_text(f"run: {{{key}: 3}}")
-        assert effective(harness, "run", "max-failures")[0] == 3
-
-
-def test_a_command_of_two_words_has_a_section_in_a_section(
-    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (workspace / "harness.yaml").write_text("config: {schema: {output: schemas}}")
-    assert effective(harness, "config schema", "output")[0] == str(workspace / "schemas")
-    monkeypatch.setenv("HARNESS_CONFIG_SCHEMA_OUTPUT", "elsewhere")
-    assert effective(harness, "config schema", "output") == ("elsewhere", "HARNESS_CONFIG_SCHEMA_OUTPUT")
-
-
 def test_a_path_in_a_file_is_seen_from_the_file(
     harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (workspace / "harness.yaml").write_text("run: {results: kept}")
     monkeypatch.chdir(workspace / "problems")
-    assert effective(harness, "run", "results")[0] == str(workspace / "kept")
+    assert effective(harness, "run results")[0] == str(workspace / "kept")
 
 
 def test_pyproject_is_found_above_the_workspace(harness: Shell, workspace: Path, tmp_path: Path) -> None:
     inner = workspace / "kernels"
     (inner / "problems").mkdir(parents=True)
     (workspace / "pyproject.toml").write_text("[tool.harness.run]\nseed = 7\n")
-    assert effective(harness, "run", "seed")[0] == 7
+    assert effective(harness, "run seed")[0] == 7
     outcome = harness("-C", str(inner), "config", "show", "run", "--json")
     seeds = [row["value"] for row in json.loads(outcome.out)["options"] if row["option"] == "seed"]
     assert seeds == [7]

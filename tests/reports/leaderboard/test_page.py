@@ -58,20 +58,64 @@ class Document(HTMLParser):
         return [attributes["id"] or "" for _, attributes in self.tags if "id" in attributes]
 
 
-def test_a_solutions_part_tells_its_speed_its_control_and_its_metrics() -> None:
-    text = document(timed(timing=measured())).text
-    for said in (
-        "gpu_cold eager / solution 3.0009× [2.9913, 3.0105] faster",
-        "gpu_cold eager / control (A/A) 1.0001× [0.9970, 1.0032]",
-        "gpu_warm eager / solution 2.9992× [2.9899, 3.0084]",
-        "launch eager / solution 1.9836× [1.9777, 1.9896]",
-    ):
-        assert said in text
-    assert tells(text, "SM", "1755", "1980 MHz")
-
-
 def document(*evaluations: Evaluation) -> Document:
     return Document(html_page(*evaluations))
+
+
+SAID: dict[str, tuple[list[Evaluation], tuple[str, ...]]] = {
+    "speed, control and metrics": (
+        [timed(timing=measured())],
+        (
+            "gpu_cold eager / solution 3.0009× [2.9913, 3.0105] faster",
+            "gpu_cold eager / control (A/A) 1.0001× [0.9970, 1.0032]",
+            "gpu_warm eager / solution 2.9992× [2.9899, 3.0084]",
+            "launch eager / solution 1.9836× [1.9777, 1.9896]",
+            *("SM", "1755", "1980 MHz"),
+        ),
+    ),
+    "source, explanation, log, samples and errors": (
+        [timed(builds=(build("ptxas said this"),))],
+        (
+            *("One thread computes one value.", "// One thread, one value.", "120 calls", "0.0001 + 1e-05·|want|"),
+            "relu float const*, float*, int",
+            "harness run --problem relu --solution plain --backend cuda \\ --seed 5692163613755307619",
+            *("ptxas said this", "NVIDIA H100 80GB HBM3"),
+        ),
+    ),
+    "settings that aren't the defaults": (
+        [timed(config=Config(correctness=CorrectnessConfig(seeds=1)))],
+        ("--config repeat.yaml", "correctness: seeds: 1"),
+    ),
+    "operations, without ceilings": (
+        [timed(timing=timed().timing, work=Work(3_000_000, 6_000_000_000))],
+        ("Roofline", "3 MB", "6 GFLOP", "ceilings are not in the records", "2 GB/s"),  # 3 MB in the solution's 1.5 ms
+    ),
+    "ceilings": (
+        [with_light(timed(timing=timed().timing), Work(790_000_000, 583_000_000_000))],
+        ("memory", "TB/s", "TFLOP/s"),
+    ),
+    "bytes alone": ([timed(work=Work(3_000_000, None))], ("Achieved bandwidth", "no operations counted")),
+    "rules, the machine, and what isn't known": (
+        [timed()],
+        ("how many bytes", "measured twice", "share a rank", "cudnn_allow_tf32 on"),
+    ),
+    "simulated and older records": (
+        [timed(), simulated(solution_name="dry"), timed(solution_name="old", solution=solution("old", files={}))],
+        ("keeps no sources", "Not ranked: simulated"),
+    ),
+    "simulated ones alone": ([simulated()], ("Nothing was timed", "No solution is ranked")),
+    "an exact comparison": ([exact(timed())], ("exact",)),
+    **{one.value: ([timed(), broken(verdict=one)], (one.value,)) for one in Verdict if not one.passed},
+}
+
+
+@pytest.mark.parametrize(("evaluations", "said"), SAID.values(), ids=SAID)
+def test_the_page_says(evaluations: list[Evaluation], said: tuple[str, ...]) -> None:
+    assert tells(document(*evaluations).text, *said)
+
+
+def test_without_operations_there_is_no_roofline() -> None:
+    assert "Roofline" not in document(timed(work=Work(3_000_000, None))).text
 
 
 HTTP = re.compile(r"https?://", re.IGNORECASE)
@@ -132,27 +176,6 @@ def test_the_same_board_gives_the_same_page() -> None:
     assert html_page(*large_journal(2, 5)) == html_page(*large_journal(2, 5))
 
 
-def test_a_solution_shows_its_source_explanation_log_samples_and_errors() -> None:
-    text = document(timed(builds=(build("ptxas said this"),))).text
-    for said in (
-        "One thread computes one value.",
-        "// One thread, one value.",
-        "ptxas said this",
-        "120 calls",
-        "0.0001 + 1e-05·|want|",
-        "relu float const*, float*, int",
-        "NVIDIA H100 80GB HBM3",
-        "harness run --problem relu --solution plain --backend cuda \\ --seed 5692163613755307619",
-    ):
-        assert said in text
-
-
-def test_settings_that_arent_the_defaults_are_part_of_the_command() -> None:
-    text = document(timed(config=Config(correctness=CorrectnessConfig(seeds=1)))).text
-    assert "--config repeat.yaml" in text
-    assert "correctness: seeds: 1" in text
-
-
 def test_a_failure_shows_its_reason_its_place_and_the_verdict_in_the_matrix() -> None:
     made = document(timed(), broken())
     assert tells(made.text, "1 of 4 values")
@@ -167,19 +190,6 @@ def test_a_case_that_ended_the_evaluation_says_how() -> None:
     assert sorted(str(kind) for kind in cells) == ["bad", "ok", "ok"]
 
 
-def test_the_roofline_counts_operations_and_says_that_no_ceiling_is_known() -> None:
-    text = document(timed(timing=timed().timing, work=Work(3_000_000, 6_000_000_000))).text
-    assert tells(text, "3 MB", "6 GFLOP")
-    assert "ceilings are not in the records" in text
-    assert "Roofline" in text
-    assert "2 GB/s" in text  # 3 MB in the solution's 1.5 ms
-
-
-def test_the_roofline_has_the_roofs_of_what_is_ranked() -> None:
-    text = document(with_light(timed(timing=timed().timing), Work(790_000_000, 583_000_000_000))).text
-    assert tells(text, "memory", "TB/s", "TFLOP/s")
-
-
 def test_who_computes_more_precisely_than_the_baseline_is_said_to() -> None:
     problem = replace(timed().problem, precision="tf32")
     strict = timed(problem=problem, solution=solution(precision="float32"))
@@ -188,19 +198,7 @@ def test_who_computes_more_precisely_than_the_baseline_is_said_to() -> None:
     assert "eager computes in tf32" not in html_page(timed())
 
 
-def test_without_operations_there_is_bandwidth_alone() -> None:
-    text = document(timed(work=Work(3_000_000, None))).text
-    assert "no operations counted" in text
-    assert "Achieved bandwidth" in text
-    assert "Roofline" not in text
-
-
-def test_records_without_work_are_said_to_lack_it() -> None:
-    assert "how many bytes" in document(timed()).text
-
-
 def test_history_is_drawn_from_the_second_measurement_on() -> None:
-    assert "measured twice" in document(timed()).text
     twice = document(timed(day=1, id="a"), timed(day=2, id="b"))
     assert "2 measurements" in twice.text
     assert any("over time" in (a.get("aria-label") or "") for _, a in twice.tags)
@@ -211,35 +209,6 @@ def test_a_long_history_is_cut_to_its_newest_and_says_so() -> None:
     made = document(*many)
     assert "200 of 250" in made.text
     assert ("2026-10-01 04:09" in made.text, "2026-10-01 00:49" in made.text) == (True, False)
-
-
-def test_simulated_and_older_records_are_shown_for_what_they_are() -> None:
-    text = document(
-        timed(), simulated(solution_name="dry"), timed(solution_name="old", solution=solution("old", files={}))
-    ).text
-    assert "Not ranked: simulated" in text
-    assert "keeps no sources" in text
-
-
-def test_an_exact_comparison_is_called_exact() -> None:
-    assert "exact" in document(exact(timed())).text
-
-
-@pytest.mark.parametrize("verdict", [v for v in Verdict if not v.passed])
-def test_every_verdict_has_a_page(verdict: Verdict) -> None:
-    assert verdict.value in document(timed(), broken(verdict=verdict)).text
-
-
-def test_a_page_of_simulated_runs_alone_says_that_nothing_was_timed() -> None:
-    text = document(simulated()).text
-    assert "Nothing was timed" in text
-    assert "No solution is ranked" in text
-
-
-def test_the_rules_and_the_machine_are_on_the_page() -> None:
-    text = document(timed()).text
-    assert "share a rank" in text
-    assert "cudnn_allow_tf32 on" in text
 
 
 def test_nan_and_infinite_errors_are_shown() -> None:
