@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,92 +12,38 @@ import pytest
 
 from harness.cli.exit_codes import INTERRUPTED
 from harness.errors import UsageError
-from harness.model.config import Config
-from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.job import make_job
 from harness.run import early_start
 from harness.run import engine as engine_module
 from harness.run import session as session_module
 from harness.run.engine import Engine
 from harness.sandbox.fork_server import ForkServers
-from harness.store.journal import Journal, read_journals
+from harness.store.journal import read_journals
 from harness.store.line import from_line
-from harness.workspace.selection import Task
+from tests.cli.sessions import Ending, ScriptedSession
 from tests.cli.shell import Shell
-from tests.examples import environment, failed, passed, timing
+from tests.examples import environment
 
-pytestmark = pytest.mark.usefixtures("workspace", "sessions")
+pytestmark = pytest.mark.usefixtures("workspace", "session")
 
 
-class ScriptedSession:
-    """Evaluates by the solution's name: 'wrong…' fails, 'ours…' is a harness_error, 'stop…' interrupts."""
+ENDINGS: dict[str, Verdict] = {"wrong": Verdict.WRONG_VALUES, "ours": Verdict.HARNESS_ERROR}
+"""Solutions whose names begin so end so; one of 'stop…' interrupts, others pass."""
 
-    def __init__(self, number: int, results: Path, config: Config, seed: int | None, keeps_source: bool) -> None:
-        self._number = number
-        self.results = results
-        self.config = config
-        self.seed = seed
-        self.jobs: int | None = None
-        self.was_closed = False
-        self._journal = Journal(results, "20261121T000000Z-0001", keeps_source)
 
-    def evaluate(self, tasks: Iterable[Task], observe: Any, jobs: int | None = None) -> Iterator[Evaluation]:
-        self.jobs = jobs
-        try:
-            for task in tasks:
-                if task.solution.name.startswith("stop"):
-                    raise KeyboardInterrupt
-                evaluation = self._evaluation(task)
-                self._journal.append(evaluation)
-                yield evaluation
-        finally:
-            self.was_closed = True
-
-    def __enter__(self) -> ScriptedSession:
-        return self
-
-    def __exit__(self, *ending: object) -> None: ...
-
-    def _evaluation(self, task: Task) -> Evaluation:
-        job = make_job("run", task, self.config, 1)
-        facts = {
-            "id": f"{task.problem.name}-{task.solution.name}-{self._number}",
-            "problem": job.problem_ref,
-            "solution": job.solution_ref,
-            "cases": job.cases,
-            "config": job.config,
-        }
-        if task.solution.name.startswith("wrong"):
-            return failed(checks=(), **facts)
-        if task.solution.name.startswith("ours"):
-            return failed(verdict=Verdict.HARNESS_ERROR, checks=(), **facts)
-        return passed(timing=timing(), **facts)
+def ending_of(name: str) -> Ending:
+    if name.startswith("stop"):
+        raise KeyboardInterrupt
+    return next((ending for beginning, ending in ENDINGS.items() if name.startswith(beginning)), 1_000_000)
 
 
 @pytest.fixture
-def sessions(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedSession]:
-    """The sessions that were opened."""
-    opened: list[ScriptedSession] = []
-
-    def open_session(
-        backend: str,
-        workspace: Path,
-        results: Path,
-        config: Config,
-        seed: int | None,
-        say: Any,
-        servers: ForkServers,
-        keeps_source: bool,
-    ) -> ScriptedSession:
-        assert backend in ("cuda", "sim")
-        opened.append(ScriptedSession(len(opened), results, config, seed, keeps_source))
-        return opened[-1]
-
-    monkeypatch.setattr(session_module, "open_session", open_session)
+def session(monkeypatch: pytest.MonkeyPatch) -> ScriptedSession:
+    scripted = ScriptedSession(ending_of)
+    monkeypatch.setattr(session_module, "open_session", scripted.open)
     monkeypatch.setattr(early_start, "start_early", lambda backend, around, sanitizes: ForkServers())
     monkeypatch.setattr(session_module, "environment_of", lambda backend, workspace: environment())
-    return opened
+    return scripted
 
 
 @pytest.fixture
@@ -135,13 +81,13 @@ def test_patterns_choose(harness: Shell, add: Callable[..., None]) -> None:
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["fast", "faster", "slower"]
 
 
-def test_options_reach_the_session(harness: Shell, sessions: list[ScriptedSession]) -> None:
+def test_options_reach_the_session(harness: Shell, session: ScriptedSession) -> None:
     arguments = ["--baseline", "compile", "-b", "eager", "--seed", "7", "--jobs", "3", "--config", "quick", "-q"]
     outcome = harness("compare", *arguments, *GPU)
-    (session,) = sessions
-    assert session.config.timing.baselines == ("compile", "eager")
-    assert session.config.timing.blocks == 6
-    assert (session.seed, session.jobs, session.results) == (7, 3, Path("out"))
+    (opened,) = session.opened
+    assert opened.config.timing.baselines == ("compile", "eager")
+    assert opened.config.timing.blocks == 6
+    assert (opened.seed, session.jobs, opened.results) == (7, 3, Path("out"))
     assert outcome.err == ""
 
 
@@ -162,7 +108,7 @@ def test_options_reach_the_session(harness: Shell, sessions: list[ScriptedSessio
 def test_what_is_asked_for_reaches_the_session(
     harness: Shell,
     workspace: Path,
-    sessions: list[ScriptedSession],
+    session: ScriptedSession,
     command: list[str],
     options: str,
     part: str,
@@ -170,13 +116,13 @@ def test_what_is_asked_for_reaches_the_session(
 ) -> None:
     (workspace / "configs" / "two.yaml").write_text("timing: {baselines: [compile, eager]}")
     assert harness(*command, *GPU, *shlex.split(options)).code == 0
-    settings = vars(getattr(sessions[0].config, part))
+    settings = vars(getattr(session.opened[0].config, part))
     assert {name: settings[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_records_without_source_hold_no_text_of_the_solution(
-    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
+    harness: Shell, workspace: Path, session: ScriptedSession, command: list[str]
 ) -> None:
     outcome = harness(*command, "--no-source", "--json", *GPU)
     assert "class ModelNew" not in outcome.out
@@ -184,21 +130,21 @@ def test_records_without_source_hold_no_text_of_the_solution(
     assert journal.read_text() == outcome.out
     assert [one.solution.files for one in read_journals(workspace / "out")] == [{}, {}]
     assert harness(*command, "--no-source", "--resume", *GPU).code == 0
-    assert len(sessions) == 1
+    assert len(session.opened) == 1
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_gpu_has_a_sanitizer_of_its_own(harness: Shell, sessions: list[ScriptedSession], command: list[str]) -> None:
+def test_a_gpu_has_a_sanitizer_of_its_own(harness: Shell, session: ScriptedSession, command: list[str]) -> None:
     outcome = harness(*command, "--sanitize", "--backend", "cuda")
-    assert (outcome.code, sessions) == (2, [])
+    assert (outcome.code, session.opened) == (2, [])
     assert "--backend sim" in outcome.err
     assert "'harness sanitize PROBLEM SOLUTION'" in outcome.err
 
 
-def test_baselines_of_a_settings_file(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+def test_baselines_of_a_settings_file(harness: Shell, workspace: Path, session: ScriptedSession) -> None:
     (workspace / "harness.yaml").write_text("run: {baseline: [eager, 'compile,channels-last']}")
     harness("run", "-p", "maxpool2d", *GPU)
-    assert sessions[0].config.timing.baselines == ("eager", "compile", "channels-last")
+    assert session.opened[0].config.timing.baselines == ("eager", "compile", "channels-last")
     (workspace / "harness.yaml").write_text("run: {baseline: egaer}")
     outcome = harness("run", "-p", "maxpool2d", *GPU)
     assert outcome.code == 2
@@ -237,12 +183,12 @@ def test_a_resumed_report_says_what_was_kept(harness: Shell) -> None:
 
 
 def test_when_everything_is_kept_no_session_is_opened(
-    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
+    harness: Shell, add: Callable[..., None], session: ScriptedSession
 ) -> None:
     add("maxpool2d/wrong")
     harness("compare", *GPU)
     outcome = harness("compare", "--resume", *GPU)
-    assert len(sessions) == 1
+    assert len(session.opened) == 1
     assert (outcome.code, "3 kept" in outcome.out) == (1, True)
 
 
@@ -273,14 +219,14 @@ def test_nothing_failed_last(harness: Shell) -> None:
     assert "0 of 2" in outcome.err
 
 
-def test_enough_failures_end_the_run(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
+def test_enough_failures_end_the_run(harness: Shell, add: Callable[..., None], session: ScriptedSession) -> None:
     add("relu/wrong_1", "relu/wrong_2", "relu/wrong_3", "relu/fine")
     outcome = harness("compare", "-p", "relu", "--max-failures", "2", "--json", *GPU)
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["fine", "wrong_1", "wrong_2"]
     assert "2 failures" in outcome.err
     assert "--resume" in outcome.err
     assert outcome.code == 1
-    assert sessions[0].was_closed
+    assert session.was_closed
 
 
 def test_expected_failures_do_not_count(harness: Shell, add: Callable[..., None]) -> None:
@@ -290,7 +236,7 @@ def test_expected_failures_do_not_count(harness: Shell, add: Callable[..., None]
     assert len(outcome.out.splitlines()) == 3
 
 
-def test_a_dry_run_lists_and_leaves(harness: Shell, sessions: list[ScriptedSession]) -> None:
+def test_a_dry_run_lists_and_leaves(harness: Shell, session: ScriptedSession) -> None:
     harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
     assert harness("compare", "--dry-run", *GPU).out == (
         "maxpool2d/plain: evaluate (--resume keeps passed, maxpool2d-plain-0)\n"
@@ -305,12 +251,12 @@ def test_a_dry_run_lists_and_leaves(harness: Shell, sessions: list[ScriptedSessi
         ("plain", "maxpool2d-plain-0", True),
         ("shared_tile", None, False),
     ]
-    assert len(sessions) == 1
+    assert len(session.opened) == 1
 
 
-def test_a_dry_run_writes_nothing(harness: Shell, sessions: list[ScriptedSession]) -> None:
+def test_a_dry_run_writes_nothing(harness: Shell, session: ScriptedSession) -> None:
     harness("compare", "--dry-run", *GPU)
-    assert sessions == []
+    assert session.opened == []
     assert not list(Path("out").glob("*/*.jsonl"))
 
 
@@ -322,12 +268,12 @@ def test_an_interrupted_comparison_shows_what_it_has(harness: Shell, add: Callab
     assert "kept" in outcome.err
 
 
-def test_run_has_the_same_ways_to_do_less(harness: Shell, sessions: list[ScriptedSession]) -> None:
+def test_run_has_the_same_ways_to_do_less(harness: Shell, session: ScriptedSession) -> None:
     harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
     outcome = harness("run", "-p", "maxpool2d", "--resume", "--json", "--jobs", "2", *GPU)
     assert "1 of 2" in outcome.err
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["plain", "shared_tile"]
-    assert sessions[-1].jobs == 2
+    assert session.jobs == 2
 
 
 def test_the_engine_is_asked_for_its_session_and_its_environments(

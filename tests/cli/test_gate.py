@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,81 +12,32 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.errors import MachineError
-from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
-from harness.store.journal import Journal
 from harness.workspace.selection import Task
+from tests.cli.sessions import RUN, Ending, ScriptedSession
 from tests.cli.shell import Outcome, Shell
-from tests.examples import environment, failed, passed, sim_environment
+from tests.examples import environment, sim_environment
 from tests.gate.builders import timing
 from tests.gate.test_scope import commit, git
 
-RUN = "20261121T031035Z-ef9a"
-
-
-class FakeSession:
-    """Evaluates by a script: each solution's next measurement (ns where it is quiet), or another ending."""
-
-    def __init__(self, where: Environment, script: dict[str, list[int | Timing | Verdict | None]]) -> None:
-        self.environment = where
-        self.script = script
-        self.rounds: list[list[str]] = []
-        self.opened: list[tuple[Any, ...]] = []
-
-    def open(self, backend: str, root: Path, results: Path, config: Config, seed: int | None, say: Any) -> FakeSession:
-        self.opened.append((backend, config, seed))
-        self.journal = Journal(results, RUN)
-        return self
-
-    def __enter__(self) -> FakeSession:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def evaluate(self, tasks: Sequence[Task], *how: object) -> Generator[Evaluation, None, None]:
-        self.rounds.append([task.solution.name for task in tasks])
-        for task in tasks:
-            for evaluation in self._ending(task):
-                self.journal.append(evaluation)
-                yield evaluation
-
-    def _ending(self, task: Task) -> Iterable[Evaluation]:
-        script = self.script.get(task.solution.name, [1_000_000])
-        what = script.pop(0) if len(script) > 1 else script[0]
-        if what is None:
-            return
-        number = sum(len(names) for names in self.rounds)
-        if isinstance(what, int):
-            what = timing(what)
-        is_failure = isinstance(what, Verdict) and not what.passed
-        made = failed(task.solution.name, what, checks=()) if is_failure else passed(task.solution.name)
-        about = task.solution.about
-        yield replace(
-            made,
-            id=f"{task.solution.name}-{number}",
-            started_at=f"2026-11-21T03:{number:02}:00.000+00:00",
-            problem=replace(made.problem, name=task.problem.name, sha256=task.problem.sha256),
-            solution=replace(made.solution, sha256=task.solution.sha256, expected_verdict=about.expected_verdict),
-            environment=self.environment,
-            timing=what if isinstance(what, Timing) and self.environment.backend == "cuda" else None,
-        )
-
-
-Sessions = Callable[..., FakeSession]
+Sessions = Callable[..., ScriptedSession]
 
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Sessions:
-    """Makes the session that the next command opens."""
+    """Makes the session that the next command opens: it gives each solution's endings in turn, the last one again."""
 
-    def make(where: Environment | None = None, **script: Any) -> FakeSession:
-        fake = FakeSession(where or environment(), script)
-        monkeypatch.setattr("harness.run.session.open_session", fake.open)
-        return fake
+    def make(where: Environment | None = None, **script: list[Ending]) -> ScriptedSession:
+        def ending_of(name: str) -> Ending:
+            endings = script.get(name, [1_000_000])
+            return endings.pop(0) if len(endings) > 1 else endings[0]
+
+        scripted = ScriptedSession(ending_of, where)
+        monkeypatch.setattr("harness.run.session.open_session", scripted.open)
+        return scripted
 
     return make
 
@@ -193,7 +143,7 @@ def test_what_the_simulator_cannot_run_ends_with_four(harness: Shell, workspace:
     outcome = harness("gate", "--quiet", "--backend", "sim")
     assert outcome.code == 4
     assert "maxpool2d/plain: inconclusive (unsupported)" in outcome.out
-    assert fake.opened[0][0] == "sim"
+    assert fake.opened[0].backend == "sim"
     (workspace / "gate.yaml").write_text("unsupported: allow")
     assert harness("gate", "--quiet", "--backend", "sim").code == 0
 
@@ -248,8 +198,8 @@ def test_correctness_only_measures_nothing(harness: Shell, accepted: Path, sessi
     outcome = harness("gate", "--quiet", "--correctness-only", "--seed", "7", "--config", "quick")
     assert outcome.code == 0
     assert "not judged: --correctness-only" in outcome.out
-    ((_, config, seed),) = fake.opened
-    assert (config.timing.enabled, config.timing.blocks, seed) == (False, 6, 7)
+    (opened,) = fake.opened
+    assert (opened.config.timing.enabled, opened.config.timing.blocks, opened.seed) == (False, 6, 7)
 
 
 def test_a_waiver_lets_a_regression_pass(harness: Shell, accepted: Path, session: Sessions) -> None:
