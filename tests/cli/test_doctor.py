@@ -71,28 +71,24 @@ def test_json_says_which_and_where_they_are_kept(harness: Shell, machine: Machin
     assert json.loads(path.read_text()) == found[0]["ceilings"] == found[1]["ceilings"]
 
 
-def test_without_a_gpu_it_says_so_and_ends_with_three(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    outcome = harness("doctor", "--roofline")
-    assert outcome.code == 3
-    assert "'harness doctor'" in outcome.err
-
-
-def test_without_a_driver_it_says_so(harness: Shell, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.tools.alone.driver_version", lambda: None)
-    outcome = harness("doctor", "--roofline")
-    assert (outcome.code, outcome.out) == (3, "")
-    assert "nvidia-smi" in outcome.err
-    assert "driver" in outcome.err
-
-
-def test_without_memory_it_says_so(harness: Shell, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_memory(driver: str) -> Ceilings:
     import torch
 
-    def no_memory(driver: str) -> Ceilings:
-        raise torch.OutOfMemoryError("4 GiB")
+    raise torch.OutOfMemoryError("4 GiB")
 
-    monkeypatch.setattr("harness.referee.ceilings.ceilings.measure_ceilings", no_memory)
+
+@pytest.mark.parametrize(
+    ("name", "lacking", "words"),
+    [
+        ("torch.cuda.is_available", lambda: False, "'harness doctor'"),
+        ("harness.tools.alone.driver_version", lambda: None, "nvidia-smi"),
+        ("harness.referee.ceilings.ceilings.measure_ceilings", no_memory, "memory"),
+    ],
+)
+def test_what_the_machine_lacks_is_said_and_ends_with_three(
+    harness: Shell, machine: Machine, monkeypatch: pytest.MonkeyPatch, name: str, lacking: Any, words: str
+) -> None:
+    monkeypatch.setattr(name, lacking)
     outcome = harness("doctor", "--roofline")
-    assert outcome.code == 3
-    assert "memory" in outcome.err
+    assert (outcome.code, outcome.out) == (3, "")
+    assert words in outcome.err

@@ -15,15 +15,18 @@ COMMANDS = [path for path, _ in settings.walk(settings.prepare(app))]
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_fits_eighty_columns_without_escape_codes(
+def test_help_is_short_fits_eighty_columns_and_names_no_type(
     harness: Shell, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     outcome = harness(*path, "--help")
     assert outcome.code == 0
     assert "Usage: harness" in outcome.out
-    assert [line for line in outcome.out.splitlines() if len(line) > 80] == []
+    lines = outcome.out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
     assert "\x1b" not in outcome.out
+    assert path == () or len(lines) < 50
+    assert [line for line in lines if re.search(r"<(bool|str|int|float|path|list)\b", line)] == []
 
 
 @pytest.mark.parametrize("path", [path for path in COMMANDS if path], ids=" ".join)
@@ -41,16 +44,6 @@ def test_a_bare_harness_begins_with_the_commands_of_every_day(harness: Shell) ->
     assert [line.split()[0] for line in lines[start + 1 : start + 6]] == [
         *("run", "compare", "watch", "gate", "leaderboard")
     ]
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_is_short_and_names_no_type(
-    harness: Shell, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = harness(*path, "--help").out.splitlines()
-    assert path == () or len(lines) < 50
-    assert [line for line in lines if re.search(r"<(bool|str|int|float|path|list)\b", line)] == []
 
 
 @pytest.mark.parametrize("words", [["list"], ["doctor"], ["history", "maxpool2d"], ["leaderboard"]])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.model.instruments import ToolRun
+from harness.tools.arm_task import ArmReport
 from harness.tools.bench import ArmFailed
 from harness.tools.sanitizing import look
 from tests.tools import fakes
@@ -21,9 +23,15 @@ def run(folder: Path, program: Path, kernel: str = KERNEL, timeout_s: float = 60
         return look(bench, "memcheck", asked)
 
 
-def sanitizer(folder: Path, log: str, said: object = None, **how: object) -> Path:
-    writes = {"--log-file": fakes.DATA / f"{log}.log"}
-    return fakes.tool(folder / "compute-sanitizer", writes, said, **how)  # type: ignore[arg-type]
+def sanitizer(
+    folder: Path, log: str, said: ArmReport | None = None, edits: dict[str, str] | None = None, **how: Any
+) -> Path:
+    """A tool that writes one of the logs, edited."""
+    text = (fakes.DATA / f"{log}.log").read_text()
+    for old, new in (edits or {}).items():
+        text = text.replace(old, new)
+    (folder / "log").write_text(text)
+    return fakes.tool(folder / "compute-sanitizer", {"--log-file": folder / "log"}, said, **how)
 
 
 def test_a_finding_in_the_solutions_kernel_is_its_own_and_in_its_own_lines(tmp_path: Path) -> None:
@@ -40,31 +48,22 @@ def test_a_finding_in_the_solutions_kernel_is_its_own_and_in_its_own_lines(tmp_p
 
 
 def test_a_finding_in_a_kernel_of_torch_is_not(tmp_path: Path) -> None:
-    text = (fakes.DATA / "memcheck_overrun.log").read_text()
-    symbol = "_ZN2at6native13reduce_kernelILi512ELi1EEEvv"
-    (tmp_path / "foreign.log").write_text(text.replace("_Z12twice_kernelPKfPfi", symbol).replace(" in cuda.cu:10", ""))
-    program = fakes.tool(tmp_path / "tool", {"--log-file": tmp_path / "foreign.log"}, fakes.report("end"))
-    (finding,) = run(tmp_path, program).findings
+    edits = {"_Z12twice_kernelPKfPfi": "_ZN2at6native13reduce_kernelILi512ELi1EEEvv", " in cuda.cu:10": ""}
+    (finding,) = run(tmp_path, sanitizer(tmp_path, "memcheck_overrun", fakes.report("end"), edits)).findings
     assert not finding.is_own
     assert finding.kernel == "void at::native::reduce_kernel<512, 1>()"
 
 
-def test_a_launch_that_fails_belongs_to_the_solution_whose_code_made_it(tmp_path: Path) -> None:
-    text = (fakes.DATA / "memcheck_failed_launch.log").read_text()
-    (tmp_path / "own.log").write_text(text.replace("double.so", "double_overrun.so"))
-    program = fakes.tool(tmp_path / "tool", {"--log-file": tmp_path / "own.log"}, fakes.report("end"))
-    (finding,) = run(tmp_path, program).findings
-    assert finding.is_own
-    assert (finding.kernel, finding.source) == (None, "solution.py:32")
-
-
-def test_a_call_that_fails_inside_of_torch_does_not(tmp_path: Path) -> None:
-    """Whoever called torch: it tries what may fail."""
-    text = (fakes.DATA / "memcheck_failed_launch.log").read_text()
-    (tmp_path / "torchs.log").write_text(text.replace("double.so", "libtorch_cuda.so"))
-    program = fakes.tool(tmp_path / "tool", {"--log-file": tmp_path / "torchs.log"}, fakes.report("end"))
+@pytest.mark.parametrize(("library", "is_own"), [("double_overrun.so", True), ("libtorch_cuda.so", False)])
+def test_a_launch_that_fails_belongs_to_the_solution_whose_code_made_it(
+    tmp_path: Path, library: str, is_own: bool
+) -> None:
+    """Not one inside of torch, whoever called it: torch tries what may fail."""
+    program = sanitizer(tmp_path, "memcheck_failed_launch", fakes.report("end"), {"double.so": library})
     found = run(tmp_path, program)
-    assert ([finding.is_own for finding in found.findings], found.complaint) == ([False], None)
+    (finding,) = found.findings
+    assert (finding.is_own, finding.kernel, finding.source) == (is_own, None, "solution.py:32")
+    assert found.complaint is None
 
 
 def test_an_arm_that_others_findings_end_was_not_looked_through(tmp_path: Path) -> None:

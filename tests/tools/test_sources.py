@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,31 +21,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_line_of_inline_cuda_is_found_in_the_python_file(folder: Path) -> None:
-    assert locate("/tmp/worker/build/cuda.cu:7", [SOURCE], folder) == ("solution.py:6", "y[i] = 1;")
-
-
-def test_without_implicit_headers_no_lines_come_before(folder: Path) -> None:
-    source = InlineSource("extension", TEXT, lines_before=0)
-    assert locate("cuda.cu:4", [source], folder) == ("solution.py:6", "y[i] = 1;")
-
-
-def test_text_that_the_file_puts_together_is_named_by_its_own_line(folder: Path) -> None:
-    source = InlineSource("extension", TEXT.replace("1", "2"), lines_before=3)
-    assert locate("cuda.cu:7", [source], folder) == ("cuda_sources:4", "y[i] = 2;")
-
-
-def test_with_two_extensions_nobody_knows_which_is_meant(folder: Path) -> None:
-    assert locate("cuda.cu:7", [SOURCE, SOURCE], folder) == ("cuda.cu:7", None)
-
-
-def test_a_line_of_a_file_beside_the_solution_is_shown(folder: Path) -> None:
-    assert locate("/elsewhere/kernel.cu:2", [], folder) == ("kernel.cu:2", "__global__ void k();")
-
-
-@pytest.mark.parametrize("place", ["cuda.cu:2", "cuda.cu:900", "kernel.cu:900", "nowhere.cu:1"])
-def test_a_line_that_is_not_there_has_no_text(folder: Path, place: str) -> None:
-    assert locate(place, [SOURCE], folder) == (place, None)
+@pytest.mark.parametrize(
+    ("place", "sources", "found"),
+    [
+        ("/tmp/worker/build/cuda.cu:7", [SOURCE], ("solution.py:6", "y[i] = 1;")),
+        ("cuda.cu:4", [replace(SOURCE, lines_before=0)], ("solution.py:6", "y[i] = 1;")),  # no implicit headers
+        ("cuda.cu:7", [replace(SOURCE, text=TEXT.replace("1", "2"))], ("cuda_sources:4", "y[i] = 2;")),  # put together
+        ("cuda.cu:7", [SOURCE, SOURCE], ("cuda.cu:7", None)),  # nobody knows which is meant
+        ("/elsewhere/kernel.cu:2", [], ("kernel.cu:2", "__global__ void k();")),
+        *((place, [SOURCE], (place, None)) for place in ("cuda.cu:2", "cuda.cu:900", "kernel.cu:900", "nowhere.cu:1")),
+    ],
+)
+def test_a_line_is_found_where_its_author_wrote_it(
+    folder: Path, place: str, sources: list[InlineSource], found: tuple[str, str | None]
+) -> None:
+    assert locate(place, sources, folder) == found
 
 
 def test_sources_are_written_with_the_lines_that_torch_puts_before(tmp_path: Path) -> None:
