@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 _PREFIX = "========="
 _SKIPPED = re.compile(
@@ -101,31 +102,34 @@ def _report(block: Sequence[str]) -> AlikeReports | None:
     frames = tuple(line.removeprefix(_FRAME).strip() for line in rest if line.startswith(_FRAME))
     lines = [line for line in rest if not line.startswith((_FRAME, "Saved host backtrace"))]
     if match := _API.search(headline):
-        kind, line = f"{match['error']} from {match['call']}", _innermost_line(frames)
+        # frames of Python come behind all native ones, the innermost first
+        kind, innermost = f"{match['error']} from {match['call']}", _found(_PYTHON_FRAME, frames)
+        line = innermost and innermost["source"]
         return AlikeReports(kind, kernel=None, source=line, count=1, details=(match["why"],), frames=frames)
     return _race([headline, *lines]) if _RACE.search(headline) else _fault(headline, lines, frames)
 
 
-def _innermost_line(frames: Sequence[str]) -> str | None:
-    """Return the innermost line of Python, whose frames come behind all native ones, the innermost first."""
-    return next((match["source"] for frame in frames if (match := _PYTHON_FRAME.search(frame))), None)
+def _found(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
+    """Return the first match."""
+    return next((match for line in lines if (match := pattern.search(line))), None)
 
 
 def _fault(headline: str, lines: Sequence[str], frames: tuple[str, ...]) -> AlikeReports | None:
-    place = next((match for line in lines if (match := _PLACE.search(line))), None)
-    if place is None:
-        return None
-    size = _SIZE.search(headline)
-    report = AlikeReports(
+    place, size = _found(_PLACE, lines), _SIZE.search(headline)
+    thread, address = (_found(pattern, reversed(lines)) for pattern in (_THREAD, _ADDRESS))
+    numbers: Any = tuple(map(int, thread.groups())) if thread else ()
+    return place and AlikeReports(
         kind=_SIZE.sub("", headline).rstrip("."),
         kernel=place["kernel"],
         source=place["source"],
         count=1,
+        block=numbers[3:] or None,
+        thread=numbers[:3] or None,
+        address=int(address[1], 16) if address else None,
         nbytes=int(size[1]) if size else None,
         details=tuple(line for line in lines if not (_PLACE.search(line) or _THREAD.search(line))),
         frames=frames,
     )
-    return _with_thread(report, lines)
 
 
 def _race(lines: Sequence[str]) -> AlikeReports | None:
@@ -145,20 +149,6 @@ def _race(lines: Sequence[str]) -> AlikeReports | None:
         count=sum(int(place["hazards"] or 0) for _, place in accesses) or 1,
         details=tuple(f"{kind} at {place['source'] or 'an unknown line'}" for kind, place in accesses),
     )
-
-
-def _with_thread(report: AlikeReports, lines: Sequence[str]) -> AlikeReports:
-    for line in lines:
-        if match := _THREAD.search(line):
-            numbers = [int(number) for number in match.groups()]
-            report = replace(
-                report,
-                thread=(numbers[0], numbers[1], numbers[2]),
-                block=(numbers[3], numbers[4], numbers[5]),
-            )
-        if match := _ADDRESS.search(line):
-            report = replace(report, address=int(match[1], 16))
-    return report
 
 
 def _is_aftermath(report: AlikeReports) -> bool:

@@ -120,12 +120,9 @@ def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     """`name` on the PATH, in the CUDA toolkit or in Nsight Compute's own folder, the newest. Raises: MachineError."""
     if found := shutil.which(name, path=environment.get("PATH")):
         return Path(found).absolute()  # it will be started from another folder
-    homes = [environment.get("CUDA_HOME"), environment.get("CUDA_PATH"), *_USUAL]
-    for home in filter(None, homes):
-        for place in (Path(home) / "bin" / name, Path(home) / "compute-sanitizer" / name):
-            if os.access(place, os.X_OK):
-                return place
-    for place in sorted(_OWN_FOLDERS.glob(f"*/{name}"), reverse=True):
+    homes = filter(None, [environment.get("CUDA_HOME"), environment.get("CUDA_PATH"), *_USUAL])
+    of_toolkit = [Path(home) / folder / name for home in homes for folder in ("bin", "compute-sanitizer")]
+    for place in (*of_toolkit, *sorted(_OWN_FOLDERS.glob(f"*/{name}"), reverse=True)):
         if os.access(place, os.X_OK):
             return place
     raise MachineError(
