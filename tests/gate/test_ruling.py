@@ -7,96 +7,164 @@ from dataclasses import replace
 import pytest
 
 from harness.gate.policy import ProblemDemands
-from harness.gate.ruling import judge, missing, waiver_remarks
+from harness.gate.ruling import missing, waiver_remarks
 from harness.model.evaluation import ProblemRef
 from harness.model.gate import Judged
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
 from tests.examples import environment, failed, passed, sim_environment
 from tests.gate.builders import SUBJECT, TODAY, judged, levels, snapshot_of, terms, timed, timing, waiver
+from tests.wording import tells
 
 ACCEPTED = snapshot_of(timed(1_000_000))
 NO_GPU = "no GPU"
+UNCHANGED, REGRESSED = "passed, unchanged", "failed, regressed: regressed failed"
+WRONG, CRASH = failed("tiled"), failed("tiled", Verdict.HARNESS_ERROR, checks=())
+WAS_WRONG = snapshot_of(WRONG)
+UNSUPPORTED = failed("tiled", Verdict.UNSUPPORTED, checks=(), environment=sim_environment())
+GALLERY, CRASHING = (replace(SUBJECT, expected=verdict) for verdict in (Verdict.WRONG_VALUES, Verdict.HARNESS_ERROR))
+NOISY = timed(1_000_000, spread=0.2)
+OLD_GPU = replace(timed(2_000_000), environment=environment(gpu="NVIDIA T4"))
+OF_RELU = replace(timed(1_000_000), problem=ProblemRef("relu", "aa" * 32, "float32"))
+STRICT = {"max*": ProblemDemands(largest_slowdown=0.01)}
+FORGIVEN = (waiver(what="correctness"),)
+EVERYTHING = tuple(waiver(what=what) for what in ("correctness", "performance", "unsupported"))
+PLAIN = timing(1_000_000).turns
+COMPILED = tuple(replace(one, arm="compile", call_ns=(1_500_000,) * 2) for one in PLAIN if one.arm == "eager")
+OVER_BOTH = timed(1_000_000, timing=Timing("full", (*PLAIN, *COMPILED), ("compile", "eager")))
+
+RULINGS: dict[str, tuple[Judged, str]] = {
+    "passes as expected": (judged(passed("tiled"), not_judged=NO_GPU), "passed"),
+    "fails as expected": (judged(WRONG, subject=GALLERY), "passed"),
+    "fails as it was accepted": (judged(WRONG, subject=GALLERY, snapshot=WAS_WRONG), "passed"),
+    "an expected failure isn't timed": (judged(WRONG, subject=GALLERY, least_speedup=2.0), "passed"),
+    "a crash of ours": (judged(CRASH), "broken: harness_error broken"),
+    "one that is expected": (judged(CRASH, subject=CRASHING), "broken: harness_error broken"),
+    "a broken problem": (judged(replace(CRASH, verdict=Verdict.INVALID_PROBLEM)), "failed: unexpected_verdict failed"),
+    "unsupported": (judged(UNSUPPORTED, not_judged=NO_GPU), "inconclusive: unsupported inconclusive"),
+    "unsupported, allowed": (judged(UNSUPPORTED, unsupported="allow"), "passed: unsupported tolerated"),
+    "unsupported is no speed": (judged(UNSUPPORTED, inconclusive="allow"), "inconclusive: unsupported inconclusive"),
+    "noisy, forbidden": (
+        judged(NOISY, snapshot=ACCEPTED, inconclusive="forbid"),
+        "inconclusive, inconclusive: inconclusive_speed inconclusive",
+    ),
+    "a little slower": (judged(timed(1_030_000), snapshot=ACCEPTED), UNCHANGED),
+    "too slow here": (judged(timed(1_030_000), snapshot=ACCEPTED, problems=STRICT), REGRESSED),
+    "faster": (judged(timed(800_000), snapshot=ACCEPTED), "passed, improved"),
+    "below the least speed-up": (judged(timed(1_000_000), least_speedup=3.5), "failed: below_least_speedup failed"),
+    "above it": (judged(timed(1_000_000), least_speedup=2.5), "passed"),
+    "slow without a GPU": (judged(timed(2_000_000), snapshot=ACCEPTED, not_judged=NO_GPU), "passed"),
+    "new": (judged(timed(1_000_000), snapshot=snapshot_of(OF_RELU)), "passed: no_comparison remark"),
+    "known on two GPUs": (judged(timed(1_000_000), snapshot=snapshot_of(OLD_GPU, timed(1_000_000))), UNCHANGED),
+    "the accepted baseline is another than the headline's": (judged(OVER_BOTH, snapshot=ACCEPTED), UNCHANGED),
+    "mended": (
+        judged(passed("tiled"), snapshot=WAS_WRONG, not_judged=NO_GPU),
+        "passed: changed_expectation remark",
+    ),
+    "a waiver for wrong values": (judged(WRONG, waivers=FORGIVEN), "passed: unexpected_verdict waived"),
+    "a waiver for a loosened expectation": (
+        judged(WRONG, subject=GALLERY, snapshot=ACCEPTED, waivers=FORGIVEN),
+        "passed: changed_expectation waived",
+    ),
+    "no waiver for a missing result": (judged(waivers=EVERYTHING), "failed: missing_result failed"),
+    "no waiver for a crash of ours": (judged(CRASH, waivers=EVERYTHING), "broken: harness_error broken"),
+    **{
+        f"a waiver of another {name}": (
+            judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(**{name: other}),)),
+            REGRESSED,
+        )
+        for name, other in (("what", "correctness"), ("problem", "relu"), ("solution", "plain"))
+    },
+}
 
 
-def test_a_solution_that_passes_as_expected_is_green() -> None:
-    one = judged(passed("tiled"), not_judged=NO_GPU)
-    assert (one.outcome, one.findings, one.verdict) == ("passed", (), Verdict.PASSED)
+def ruling(one: Judged) -> str:
+    """The outcome, the speed, and each finding's rule and level."""
+    findings = "".join(f": {rule} {level}" for rule, level in levels(one))
+    return f"{one.outcome}{f', {one.speed}' if one.speed else ''}{findings}"
 
 
-def test_a_wrong_result_fails() -> None:
-    one = judged(failed("tiled"), not_judged=NO_GPU)
-    assert one.outcome == "failed"
-    assert levels(one) == [("unexpected_verdict", "failed")]
-    assert one.findings[0].message.startswith("wrong_values: 1 of 4 ")
-    assert one.findings[0].message.endswith("(case small)")
+@pytest.mark.parametrize(("one", "decided"), RULINGS.values(), ids=RULINGS)
+def test_what_is_decided(one: Judged, decided: str) -> None:
+    assert ruling(one) == decided
 
 
-def test_a_known_failure_that_fails_as_expected_is_green() -> None:
-    gallery = Judged("maxpool2d", "broken", Verdict.WRONG_VALUES)
-    assert judge(gallery, [failed()], terms()).outcome == "passed"
+NEEDS_GPU = replace(UNSUPPORTED, solution=replace(UNSUPPORTED.solution, expected_verdict=Verdict.UNSUPPORTED))
+CHANGED = timed(2_000_000, problem=ProblemRef("maxpool2d", "beef" * 16, "float32"))
+SMALL = timed(1_000_000, timing=timing(1_000_000, case="small"))
+RENAMED = tuple(replace(one, arm="compile") if one.arm == "eager" else one for one in PLAIN)
+OVER_COMPILED = timed(1_000_000, timing=Timing("full", RENAMED, ("compile",)))
+
+REASONS: dict[str, tuple[Judged, str, tuple[str, ...]]] = {
+    "a wrong result": (
+        judged(WRONG, not_judged=NO_GPU),
+        "failed: unexpected_verdict failed",
+        ("wrong_values: 1 of 4", "(case small)"),
+    ),
+    "another failure than expected": (
+        judged(WRONG, subject=replace(SUBJECT, expected=Verdict.TIMEOUT)),
+        "failed: unexpected_verdict failed",
+        ("wrong_values (expected: timeout):",),
+    ),
+    "no failure": (
+        judged(passed("tiled"), subject=GALLERY),
+        "failed: unexpected_pass failed",
+        ("passed,", "wrong_values"),
+    ),
+    "a loosened expectation": (
+        judged(WRONG, subject=GALLERY, snapshot=ACCEPTED, not_judged=NO_GPU),
+        "failed: changed_expectation failed",
+        ("passed,", "wrong_values"),
+    ),
+    "without a GPU": (judged(NEEDS_GPU, not_judged=NO_GPU), "passed: unsupported tolerated", ("needs a GPU:",)),
+    "accepted on a GPU": (
+        judged(NEEDS_GPU, not_judged=NO_GPU, snapshot=ACCEPTED),
+        "passed: unsupported tolerated",
+        ("needs a GPU:",),
+    ),
+    "on another GPU": (
+        judged(replace(NEEDS_GPU, environment=environment())),
+        "passed: unsupported tolerated",
+        ("what this machine lacks:",),
+    ),
+    "noise": (
+        judged(NOISY, snapshot=ACCEPTED),
+        "passed, inconclusive: inconclusive_speed tolerated",
+        ("interval", "±12.9 %"),
+    ),
+    "measurements that contradict each other": (
+        judged(timed(1_100_000), timed(1_000_000), snapshot=ACCEPTED, inconclusive="forbid"),
+        "inconclusive, inconclusive: inconclusive_speed inconclusive",
+        ("(regressed, unchanged)",),
+    ),
+    "no times": (
+        judged(passed("tiled"), snapshot=ACCEPTED),
+        "passed, inconclusive: inconclusive_speed tolerated",
+        ("not timed",),
+    ),
+    "a changed problem": (
+        judged(CHANGED, snapshot=ACCEPTED, inconclusive="forbid"),
+        "inconclusive: no_comparison inconclusive",
+        ("files",),
+    ),
+    "another case": (
+        judged(SMALL, snapshot=ACCEPTED),
+        "passed: no_comparison tolerated",
+        ("'small' was timed", "'full'"),
+    ),
+    "another baseline": (judged(OVER_COMPILED, snapshot=ACCEPTED), "passed: no_comparison tolerated", ("'eager'",)),
+}
 
 
-def test_another_failure_than_the_expected_one_fails() -> None:
-    one = judge(Judged("maxpool2d", "broken", Verdict.TIMEOUT), [failed()], terms())
-    assert one.outcome == "failed"
-    assert one.findings[0].message.startswith("wrong_values (expected: timeout): ")
-
-
-def test_an_expected_failure_that_passes_fails() -> None:
-    one = judge(Judged("maxpool2d", "broken", Verdict.WRONG_VALUES), [passed("broken")], terms())
-    assert levels(one) == [("unexpected_pass", "failed")]
-    assert one.findings[0].message.startswith("passed, ")
-    assert "wrong_values" in one.findings[0].message
+@pytest.mark.parametrize(("one", "decided", "because"), REASONS.values(), ids=REASONS)
+def test_why_it_is_decided(one: Judged, decided: str, because: tuple[str, ...]) -> None:
+    assert ruling(one) == decided
+    assert tells(one.findings[0].message, *because)
 
 
 def test_what_could_not_be_evaluated_fails() -> None:
     one = missing(SUBJECT, "the folder holds no solution.py", "add it")
     assert (one.outcome, one.verdict) == ("failed", None)
-
-
-def test_a_crash_of_ours_is_broken_even_where_it_is_expected() -> None:
-    crash = failed("tiled", Verdict.HARNESS_ERROR, checks=())
-    assert judged(crash).outcome == "broken"
-    expected = Judged("maxpool2d", "tiled", Verdict.HARNESS_ERROR)
-    assert levels(judge(expected, [crash], terms())) == [("harness_error", "broken")]
-
-
-def test_a_broken_problem_fails() -> None:
-    assert judged(failed("tiled", Verdict.INVALID_PROBLEM, checks=())).outcome == "failed"
-
-
-def test_unsupported_is_neither_green_nor_the_solutions_failure() -> None:
-    one = judged(failed("tiled", Verdict.UNSUPPORTED, checks=(), environment=sim_environment()), not_judged=NO_GPU)
-    assert one.outcome == "inconclusive"
-    assert levels(one) == [("unsupported", "inconclusive")]
-
-
-def test_a_policy_may_allow_unsupported() -> None:
-    one = judged(failed("tiled", Verdict.UNSUPPORTED, checks=()), unsupported="allow")
-    assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
-
-
-def test_allowing_inconclusive_speed_does_not_allow_unsupported() -> None:
-    assert judged(failed("tiled", Verdict.UNSUPPORTED, checks=()), inconclusive="allow").outcome == "inconclusive"
-
-
-NEEDS_GPU = failed("tiled", Verdict.UNSUPPORTED, checks=(), environment=sim_environment())
-NEEDS_GPU = replace(NEEDS_GPU, solution=replace(NEEDS_GPU.solution, expected_verdict=Verdict.UNSUPPORTED))
-
-
-def test_what_needs_a_gpu_is_tolerated_without_one_and_never_silently() -> None:
-    on_a_gpu = snapshot_of(timed(1_000_000))
-    for snapshot in (None, on_a_gpu):
-        one = judged(NEEDS_GPU, not_judged=NO_GPU, snapshot=snapshot)
-        assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
-        assert one.findings[0].message.partition(":")[0].endswith("a GPU")
-
-
-def test_what_needs_another_gpu_is_tolerated_on_this_one() -> None:
-    one = judged(replace(NEEDS_GPU, environment=environment()))
-    assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
-    assert one.findings[0].message.partition(":")[0].endswith("lacks")
 
 
 def test_what_passed_here_is_not_excused_by_needing_a_gpu_now() -> None:
@@ -126,19 +194,6 @@ def test_a_regression_found_every_time_fails() -> None:
     assert first.estimate == pytest.approx(1 / 1.1, rel=1e-3)
 
 
-def test_measurements_that_contradict_each_other_are_inconclusive() -> None:
-    one = judged(timed(1_100_000), timed(1_000_000), snapshot=ACCEPTED, inconclusive="forbid")
-    assert (one.outcome, one.speed) == ("inconclusive", "inconclusive")
-    assert "(regressed, unchanged)" in one.findings[0].message
-
-
-def test_inconclusive_is_allowed_unless_it_is_forbidden() -> None:
-    noisy = timed(1_000_000, spread=0.2)
-    assert levels(judged(noisy, snapshot=ACCEPTED)) == [("inconclusive_speed", "tolerated")]
-    assert judged(noisy, snapshot=ACCEPTED).outcome == "passed"
-    assert judged(noisy, snapshot=ACCEPTED, inconclusive="forbid").outcome == "inconclusive"
-
-
 def test_a_wide_interval_far_below_the_limit_is_a_regression() -> None:
     """On a busy machine a solution of half the speed passed, since nothing was certain to ±5 %."""
     wide = timed(2_000_000, spread=0.2)
@@ -157,87 +212,6 @@ def test_noise_of_another_kind_decides_nothing() -> None:
     assert judged(late, late, late, snapshot=ACCEPTED).speed == "inconclusive"
 
 
-def test_noise_is_named_as_the_reason() -> None:
-    message = judged(timed(1_000_000, spread=0.2), snapshot=ACCEPTED).findings[0].message
-    assert "interval" in message
-    assert "±" in message
-
-
-def test_within_the_allowed_slow_down_is_green() -> None:
-    one = judged(timed(1_030_000), snapshot=ACCEPTED)
-    assert (one.outcome, one.speed, one.findings) == ("passed", "unchanged", ())
-
-
-def test_a_policy_may_be_stricter_for_one_problem() -> None:
-    strict = {"max*": ProblemDemands(largest_slowdown=0.01)}
-    assert judged(timed(1_030_000), snapshot=ACCEPTED, problems=strict).outcome == "failed"
-
-
-def test_faster_is_improved() -> None:
-    assert judged(timed(800_000), snapshot=ACCEPTED).speed == "improved"
-
-
-def test_below_the_least_speed_up_fails_without_a_snapshot() -> None:
-    one = judged(timed(1_000_000), least_speedup=3.5)
-    assert levels(one) == [("below_least_speedup", "failed")]
-    assert judged(timed(1_000_000), least_speedup=2.5).outcome == "passed"
-
-
-def test_what_was_not_timed_is_inconclusive_where_speed_is_asked_for() -> None:
-    one = judged(passed("tiled"), snapshot=ACCEPTED)
-    assert levels(one) == [("inconclusive_speed", "tolerated")]
-    assert "not timed" in one.findings[0].message
-
-
-def test_speed_is_not_judged_without_a_gpu() -> None:
-    assert judged(timed(2_000_000), snapshot=ACCEPTED, not_judged=NO_GPU).findings == ()
-
-
-def test_a_solution_that_the_snapshot_does_not_know_is_new() -> None:
-    other = snapshot_of(replace(timed(1_000_000), problem=ProblemRef("relu", "aa" * 32, "float32")))
-    one = judged(timed(1_000_000), snapshot=other)
-    assert (one.outcome, levels(one)) == ("passed", [("no_comparison", "remark")])
-
-
-def test_a_changed_problem_is_not_compared() -> None:
-    changed = timed(2_000_000, problem=ProblemRef("maxpool2d", "beef" * 16, "float32"))
-    one = judged(changed, snapshot=ACCEPTED, inconclusive="forbid")
-    assert one.outcome == "inconclusive"
-    assert "files" in one.findings[0].message
-
-
-def test_another_case_is_not_compared() -> None:
-    small = timed(1_000_000, timing=timing(1_000_000, case="small"))
-    (finding,) = judged(small, snapshot=ACCEPTED).findings
-    assert (finding.rule, finding.level) == ("no_comparison", "tolerated")
-    assert "'small' was timed" in finding.message
-    assert "'full'" in finding.message
-
-
-def test_a_baseline_that_was_not_measured_is_not_compared_with() -> None:
-    plain = timing(1_000_000)
-    turns = tuple(replace(turn, arm="compile") if turn.arm == "eager" else turn for turn in plain.turns)
-    compiled = timed(1_000_000, timing=Timing("full", turns, ("compile",)))
-    (finding,) = judged(compiled, snapshot=ACCEPTED).findings
-    assert (finding.rule, finding.level) == ("no_comparison", "tolerated")
-    assert "'eager'" in finding.message
-
-
-def test_the_accepted_baseline_counts_whatever_the_headline_is() -> None:
-    plain = timing(1_000_000)
-    compiled = tuple(
-        replace(turn, arm="compile", call_ns=(1_500_000,) * 2) for turn in plain.turns if turn.arm == "eager"
-    )
-    both = timed(1_000_000, timing=Timing("full", (*plain.turns, *compiled), ("compile", "eager")))
-    assert judged(both, snapshot=ACCEPTED).speed == "unchanged"
-
-
-def test_an_expected_failure_is_not_timed() -> None:
-    subject = Judged("maxpool2d", "tiled", Verdict.WRONG_VALUES)
-    one = judge(subject, [failed("tiled")], terms(least_speedup=2.0))
-    assert (one.findings, one.speed) == ((), None)
-
-
 def test_a_waiver_covers_a_regression_until_its_day() -> None:
     one = judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(),))
     assert (one.outcome, levels(one)) == ("passed", [("regressed", "waived")])
@@ -253,60 +227,12 @@ def test_a_waiver_holds_on_its_last_day_and_not_after() -> None:
     assert "expired on 2026-11-20" in waiver_remarks([expired], terms(waivers=(day_before,)).policy, TODAY)[0]
 
 
-@pytest.mark.parametrize(
-    "other", [{"what": "correctness"}, {"problem": "relu"}, {"solution": "plain"}], ids=["scope", "problem", "solution"]
-)
-def test_a_waiver_of_something_else_covers_nothing(other: dict[str, str]) -> None:
-    assert judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(**other),)).outcome == "failed"
-
-
-def test_a_waiver_of_correctness_covers_a_wrong_result() -> None:
-    assert judged(failed("tiled"), waivers=(waiver(what="correctness"),)).outcome == "passed"
-
-
-def test_nothing_waives_a_missing_result_or_a_crash_of_ours() -> None:
-    everything = tuple(waiver(what=what) for what in ("correctness", "performance", "unsupported"))
-    assert judged(waivers=everything).outcome == "failed"
-    assert judged(failed("tiled", Verdict.HARNESS_ERROR, checks=()), waivers=everything).outcome == "broken"
-
-
 def test_a_waiver_that_nothing_needed_is_remarked() -> None:
     policy = terms(waivers=(waiver(),)).policy
     (remark,) = waiver_remarks([judged(timed(1_000_000), snapshot=ACCEPTED)], policy, TODAY)
     assert "not needed" in remark
     assert "maxpool2d/*" in remark
     assert waiver_remarks([judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(),))], policy, TODAY) == []
-
-
-def test_the_entry_of_the_same_gpu_is_compared_with() -> None:
-    slow_gpu = replace(timed(2_000_000), environment=environment(gpu="NVIDIA T4"))
-    one = judged(timed(1_000_000), snapshot=snapshot_of(slow_gpu, timed(1_000_000)))
-    assert one.speed == "unchanged"
-
-
-def test_an_expectation_that_was_loosened_fails() -> None:
-    gallery = Judged("maxpool2d", "tiled", Verdict.WRONG_VALUES)
-    one = judge(gallery, [failed("tiled")], terms(ACCEPTED, NO_GPU))
-    assert (one.outcome, levels(one)) == ("failed", [("changed_expectation", "failed")])
-    before, _, now = one.findings[0].message.partition(", ")
-    assert "passed" in before
-    assert "wrong_values" in now
-
-
-def test_a_waiver_of_correctness_covers_a_loosened_expectation() -> None:
-    gallery = Judged("maxpool2d", "tiled", Verdict.WRONG_VALUES)
-    one = judge(gallery, [failed("tiled")], terms(ACCEPTED, waivers=(waiver(what="correctness"),)))
-    assert (one.outcome, levels(one)) == ("passed", [("changed_expectation", "waived")])
-
-
-def test_a_failure_that_is_mended_is_remarked() -> None:
-    one = judged(passed("tiled"), snapshot=snapshot_of(failed("tiled")), not_judged=NO_GPU)
-    assert (one.outcome, levels(one)) == ("passed", [("changed_expectation", "remark")])
-
-
-def test_an_expectation_as_it_was_accepted_is_no_finding() -> None:
-    gallery = Judged("maxpool2d", "broken", Verdict.WRONG_VALUES)
-    assert judge(gallery, [failed()], terms(snapshot_of(failed()))).findings == ()
 
 
 @pytest.mark.parametrize(("uuid", "is_told"), [("GPU-2", True), ("GPU-1", False), (None, False)])
