@@ -27,6 +27,8 @@ import torch  # noqa: E402 - the simulator is there by now
 from torch import nn  # noqa: E402
 from torch.utils.cpp_extension import load_inline  # noqa: E402
 
+from harness.sandbox.wire.input_form import take_apart, takes_parts  # noqa: E402
+
 DECLARATIONS = """
 torch::Tensor vector_add(torch::Tensor a, torch::Tensor b);
 torch::Tensor matmul(torch::Tensor a, torch::Tensor b);
@@ -350,6 +352,31 @@ def torch_operators(device: SimDevice, extension: Any) -> object:
 
 def operator_without_cpu_kernel(device: SimDevice, extension: Any) -> object:
     return torch.ops.aten._fused_dropout(torch.rand(2, 8, device="cuda"), 0.5)
+
+
+def sparse_parts(device: SimDevice, extension: Any) -> object:
+    """Say of each kind of sparse tensor whether its parts are those that it was made of."""
+    dense, found = torch.eye(4), {}
+    for kind in ("csr", "csc", "bsr", "bsc", "coo"):
+        parts: list[Any] = []
+        block = {"blocksize": (2, 2)} if kind.startswith("bs") else {}
+        form = take_apart(getattr(dense, f"to_sparse_{kind}")(**block), parts)
+        on_device = [part.cuda() for part in parts]
+        again: list[Any] = []
+        made = takes_parts(lambda whole: whole, (form,))(*on_device)
+        assert made.is_cuda
+        assert take_apart(made, again) == form
+        found[kind] = [one.data_ptr() for one in again] == [one.data_ptr() for one in on_device]
+    return found
+
+
+def sparse_product(device: SimDevice, extension: Any) -> object:
+    return torch.sparse.mm(torch.eye(3, device="cuda").to_sparse_coo(), torch.ones(3, 3, device="cuda"))
+
+
+def sparse_to_dense(device: SimDevice, extension: Any) -> object:
+    crow, col = (torch.tensor(one, device="cuda") for one in ([0, 1], [0]))
+    return torch.sparse_csr_tensor(crow, col, torch.ones(1, device="cuda"), (1, 1), check_invariants=False).to_dense()
 
 
 def recurrent_layers(device: SimDevice, extension: Any) -> object:

@@ -54,6 +54,7 @@ NO_MEMORY = "The simulator counts no device memory."
         ("torch_surface", [True, 1, [9, 0], 132, True, [3, 2], True, "cuda:0"], 0),
         ("torch_streams", [[2.0, 2.0], "torch.bfloat16", -1, True, False, NO_MEMORY, True], 0),
         ("torch_operators", [True, True, True], 0),
+        ("sparse_parts", dict.fromkeys(("csr", "csc", "bsr", "bsc", "coo"), True), 0),
     ],
 )
 def test_right_code_gives_right_results(outcomes: Outcomes, scenario: str, value: object, launches: int) -> None:
@@ -126,6 +127,8 @@ def test_finding_names_kernel_and_line(
     [
         ("operator_without_cpu_kernel", ("harness-sim-unsupported:", "aten::_fused_dropout")),
         ("recurrent_gradient", ("harness-sim-unsupported:", "aten::_thnn_fused_lstm_cell_backward_impl")),
+        ("sparse_product", ("harness-sim-unsupported:", "sparse")),
+        ("sparse_to_dense", ("harness-sim-unsupported:", "sparse")),
         ("mixed_devices", ("same device",)),
     ],
 )

@@ -27,6 +27,7 @@ from harness.referee.sampling import (
     periodic_input,
 )
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
+from tests.problem_text import problem_text
 from tests.referee.in_process import InProcessDevice, checked, computing, in_process_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest, verdict_of
 
@@ -234,6 +235,15 @@ def work(x):
         assert must_be_sampled(again, in_process_host()) is slow
         assert _oracle_is_cheap(again) is not slow
     assert setting.reference.constant("calls").count("cpu") == 1
+
+
+def test_lists_that_are_longer_at_the_full_shape_are_drawn_there(tmp_path: Path) -> None:
+    text = problem_text(
+        "sum(layers)", "[torch.rand(4, 8) for _ in range(count)]", constants="count = 3", given="layers"
+    )
+    setting = setting_of(tmp_path, text, "cases: {small: {constants: {count: 2}}}\n")
+    drawn = _draw_inputs(setting, 3)
+    assert [one.shape for one in drawn] == [(4, 8)] * 3
 
 
 def test_offsets_are_those_of_the_full_shape(tmp_path: Path) -> None:

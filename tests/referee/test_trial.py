@@ -349,7 +349,7 @@ EARLY, LATE = FlagChange("cudnn_benchmark", False, True), FlagChange("flash_sdp"
 def test_every_process_tells_of_flags_and_the_first_of_compiling(
     tmp_path: Path, auditor: type[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arm_module, "optimize", lambda model, optimization: model)
+    monkeypatch.setattr(arm_module, "optimize", lambda model, optimization, forms: model)
     timing = replace(CONFIG.timing, processes=2, metrics=(), baselines=("eager", "compile"), control=False)
     solutions = [
         Telling(Described((EARLY,), None), Described((EARLY,), None), model=Honest, times=(1_000,)),

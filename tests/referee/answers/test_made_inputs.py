@@ -13,22 +13,10 @@ from harness.referee.answers.rows import is_floating
 from harness.referee.mutants.problem_check import check_problem
 from harness.referee.setting import prepare_setting
 from harness.workspace.problem import load_problem
+from tests.files import laid
+from tests.problem_text import problem_text
 from tests.wording import tells
 
-MODEL = """
-import random
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x, {more}):
-        return {returned}
-
-def get_inputs():
-    return [torch.randn(4, 3), {inputs}]
-
-def get_init_inputs():
-    return []
-"""
 CACHE = ("cache", "x * cache['scale'] + cache['past'][0]", "{'past': [torch.randn(4, 3)], 'scale': torch.randn(3)}")
 RAGGED = (
     "ragged",
@@ -38,12 +26,8 @@ RAGGED = (
 
 
 def reference(tmp_path: Path, more: str, returned: str, inputs: str, yaml: str = "", tail: str = "") -> Reference:
-    folder = tmp_path / "made"
-    folder.mkdir()
-    text = MODEL.replace("{more}", more).replace("{returned}", returned).replace("{inputs}", inputs)
-    (folder / "problem.py").write_text(text + tail)
-    (folder / "problem.yaml").write_text(yaml)
-    return Reference(load_problem(folder), "full", "cpu")
+    text = problem_text(returned, f"torch.randn(4, 3), {inputs}", constants="import random", given=f"x, {more}") + tail
+    return Reference(load_problem(laid(tmp_path / "made", {"problem.py": text, "problem.yaml": yaml})), "full", "cpu")
 
 
 @pytest.mark.parametrize("made", [CACHE, RAGGED])
