@@ -92,6 +92,23 @@ def test_show_tells_everything_of_an_evaluation(harness: Shell) -> None:
 
 
 @pytest.mark.parametrize(
+    ("is_there", "options", "repeated"),
+    [
+        (False, [], "harness run plain.py --reference maxpool2d.py"),
+        (False, ["--results", "results"], "harness run --problem maxpool2d"),
+        (True, [], "harness run --problem maxpool2d"),
+    ],
+)
+def test_show_repeats_bare_files_where_the_problem_is_none_of_the_workspaces(
+    harness: Shell, workspace: Path, is_there: bool, options: list[str], repeated: str
+) -> None:
+    (workspace / "problems/maxpool2d/problem.yaml").write_text("cases: 7\n")  # what is broken is there, too
+    if not is_there:
+        shutil.rmtree(workspace / "problems/maxpool2d")
+    assert repeated in harness("show", "aaaaaaaa", *options).out
+
+
+@pytest.mark.parametrize(
     ("words", "shown"),
     [(["maxpool2d", "plain"], "maxpool2d / plain"), (["maxpool2d"], "maxpool2d / broken"), (["aaaaaaaa"], "/ plain")],
 )
