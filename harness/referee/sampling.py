@@ -211,19 +211,16 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
             next_step="run it on a GPU",
         )
     small = next((case for case in setting.problem.cases if case != FULL), None)
-    drawn: list[Any] = []
-    if small is not None and not any(map(_may_be_indices, specs)):
-        drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
-    if len(drawn) == len(specs):  # lists may have another length there
-        pass
-    elif tensor_bytes(specs) <= _DRAWN_BYTES:
+    has_indices = any(map(_may_be_indices, specs))
+    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed) if small and not has_indices else []
+    if len(drawn) != len(specs):  # lists may have another length there
+        if tensor_bytes(specs) > _DRAWN_BYTES:
+            raise SolutionFailed(
+                Verdict.UNSUPPORTED,
+                "inputs of the full shape are too large to draw, and no small case is there, or integers are among them",
+                next_step="add a small case to problem.yaml, or run on a GPU",
+            )
         drawn = setting.reference.make_inputs(seed)
-    else:
-        raise SolutionFailed(
-            Verdict.UNSUPPORTED,
-            "inputs of the full shape are too large to draw, and a small case is missing or integers are among them",
-            next_step="add a small case to problem.yaml, or run on a GPU",
-        )
     return [
         _laid_out(values, spec) if isinstance(spec, torch.Tensor) else spec
         for values, spec in zip(drawn, specs, strict=True)
