@@ -217,7 +217,7 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
         if tensor_bytes(specs) > _DRAWN_BYTES:
             raise SolutionFailed(
                 Verdict.UNSUPPORTED,
-                "inputs of the full shape are too large to draw, and no small case is there, or integers are among them",
+                "inputs of the full shape are too large to draw, and there is no small case, or integers are in it",
                 next_step="add a small case to problem.yaml, or run on a GPU",
             )
         drawn = setting.reference.make_inputs(seed)
