@@ -111,6 +111,7 @@ def compared_with_oracle(
     forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
     comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
     for rows, outputs in setting.oracle.pieces(inputs, spec):
+        setting.require_shapes(outputs)
         origin = () if rows.start is None else (rows.start,)
         for number, (comparison, want) in enumerate(zip(comparisons, outputs, strict=True)):
             place = rows if want.dim() else ()

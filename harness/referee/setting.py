@@ -204,8 +204,21 @@ class Setting:
             evidence = with_plain_arithmetic(evidence, self.oracle, on, want, self.spec.dtypes)
         return evidence
 
+    def require_shapes(self, answers: Sequence[torch.Tensor]) -> None:
+        """Require the shapes of the first answer, whatever inputs hold; of some rows those of a row. Raises:
+        InvalidProblem."""
+        first = 1 if self.oracle.has_rows else 0
+        for answer, shape in zip(answers, self.spec.shapes, strict=True):
+            if tuple(answer.shape[first:]) != shape[first:]:
+                was, becomes = ("×".join(map(str, one)) for one in (shape, answer.shape))
+                raise InvalidProblem(
+                    f"Model.forward() returns {was}, then {becomes}: an output's shape may not depend on inputs' values"
+                )
+
     def rounded(self, answers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The oracle's answers in the dtypes of the reference's outputs, contiguous."""
+        """The oracle's answers in the dtypes of the reference's outputs, contiguous. Raises: InvalidProblem where their
+        shapes are others."""
+        self.require_shapes(answers)
         return tuple(answer.to(dtype).contiguous() for answer, dtype in zip(answers, self.spec.dtypes, strict=True))
 
     def derived(self) -> tuple[DerivedTolerance, ...]:

@@ -133,6 +133,14 @@ _KNOWN_CAUSES = (
         "elements that no thread writes, then for 0/0, inf - inf and reads of memory that nothing wrote",
     ),
     (
+        r"\((?:9\d\.\d\d|100\.00)%\) are outside the tolerance(?![^\n]*(?:got -?nan|explain))",
+        "nearly every value is off: look for a term or an input that is left out, another layout, another order",
+    ),
+    (
+        r"\A(?:Attribute|Index|Key|Name|Type|Value)Error in forward\(\): (?!ModelNew)",
+        "mend the exception: the traceback names the line",
+    ),
+    (
         r"operands rounded to \w+ explain it",
         "multiply in the reference's precision (strict float32: no tensor cores, input_precision='ieee' in tl.dot); "
         "'precision' in problem.yaml allows a cheaper one",

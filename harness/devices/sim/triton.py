@@ -22,7 +22,7 @@ import numpy
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_bfloat16 import offer_bfloat16
-from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_of_kernel, is_refused
+from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.sandbox.wire.device import Account, Finding
 
@@ -141,6 +141,8 @@ class TritonKernels:
         can't do is a gap of the simulator's."""
         while error.__cause__ is not None and error.__cause__.__traceback__ is not None:
             error = error.__cause__
+        if is_launched_wrongly(error, launch.kernel):
+            raise error.with_traceback(None)
         if isinstance(error, Exception) and is_refused(error):
             raise launch.refusal(error) from error
         if isinstance(error, AssertionError) and is_of_kernel(error):

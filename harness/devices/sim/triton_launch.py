@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import linecache
 import random
+import re
+import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -117,7 +119,18 @@ def is_refused(error: Exception) -> bool:
         code = linecache.getline(frame.f_code.co_filename, line)
         is_rule = isinstance(error, ValueError) or type(error).__name__ == "IncompatibleTypeErrorImpl"
         return is_rule and code.lstrip().startswith("raise ")
+    if isinstance(error, TypeError) and (called := _WRONGLY_CALLED.match(str(error))):
+        return called[1] in vars(sys.modules["triton.language"])
     return is_of_kernel(error) and (isinstance(error, NameError) or "module 'triton.language" in str(error))
+
+
+_WRONGLY_CALLED = re.compile(r"(\w+)\(\) (?:missing|takes|got)\b")
+
+
+def is_launched_wrongly(error: BaseException, kernel: str) -> bool:
+    """Tell whether the kernel was given other arguments than it has."""
+    called = _WRONGLY_CALLED.match(str(error)) if isinstance(error, TypeError) else None
+    return called is not None and called[1] == kernel
 
 
 def is_of_kernel(error: Exception) -> bool:

@@ -185,6 +185,11 @@ class Oracle:
         with perturbed(seed, units):
             return self._run(self._native, copied(inputs))
 
+    @property
+    def has_rows(self) -> bool:
+        """True where rows can be judged one by one."""
+        return self._is_claimed or self._found.rows is not None
+
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
         """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""
         if self._reference.irregular:

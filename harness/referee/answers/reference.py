@@ -32,7 +32,7 @@ from harness.sandbox.wire.construction import (
     training_step,
     varied_initialisers,
 )
-from harness.sandbox.wire.input_form import Form, NoForm, irregular_kinds, name_parts, put_together, take_apart
+from harness.sandbox.wire.input_form import Form, NoForm, irregular_kinds, leaves, put_together, take_apart
 from harness.sandbox.wire.messages import Step
 from harness.sandbox.wire.structure import unpack
 from harness.workspace.problem import Problem
@@ -87,10 +87,18 @@ class OutputSpec:
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(self.shapes, self.dtypes, strict=True))
 
 
-OTHER_SHAPES = (
-    "get_inputs() gives tensors of another shape or dtype at every call: sizes, and the number of elements that a "
-    "sparse or jagged tensor stores, must stay the same"
-)
+def other_form(before: tuple[Sequence[int], str], now: tuple[Sequence[int], str]) -> InvalidProblem:
+    """Make the error for an input whose shape or dtype changes from draw to draw."""
+    was, becomes = (f"{dtype} of {'×'.join(map(str, shape))}" for shape, dtype in (before, now))
+    return InvalidProblem(
+        f"get_inputs() gives {was}, then {becomes}: shapes, and how many elements a sparse or jagged tensor stores, "
+        "must stay the same, as by torch.randperm(n)[:stored]"
+    )
+
+
+def form_of(value: torch.Tensor) -> tuple[Sequence[int], str]:
+    """Return the shape and the dtype's name."""
+    return tuple(value.shape), dtype_name(value.dtype)
 
 
 class Reference:
@@ -224,11 +232,13 @@ class Reference:
         """The kinds of sparse and jagged inputs, which can't be divided into rows."""
         return irregular_kinds(self.forms or ())
 
-    def parts_by_input(self, count: int) -> list[list[str]]:
-        """Name the parts of each input, of `count` parts in all: 'input 0', or 'input 0.values()'."""
-        named = [[*name_parts(form, f"input {number}")] for number, form in enumerate(self.forms or ())]
-        rest = count - sum(map(len, named))
-        return named + [[f"input {number}"] for number in range(len(named), len(named) + rest)]
+    def leaves(self, count: int) -> list[tuple[str, list[str]]]:
+        """Name the tensors and plain values of all inputs, which have `count` parts, and the parts of each."""
+        forms = self.forms or (None,) * count
+        found = [leaf for number, form in enumerate(forms) for leaf in leaves(form, f"input {number}")]
+        rest = count - sum(len(parts) for _, parts in found)  # cotangents
+        names = [f"input {number}" for number in range(len(forms), len(forms) + rest)]
+        return found + [(name, [name]) for name in names]
 
     def make_inputs(self, seed: int) -> list[Any]:
         """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes. Returns the parts
@@ -284,9 +294,10 @@ class Reference:
             return ()
         arguments = list(inspect.signature(self._module.Model.forward).parameters)[1:]
         forms = self.forms or (None,) * len(arguments)
-        of_parts = [part for name, form in zip(arguments, forms, strict=False) for part in name_parts(form, name)]
-        named = itertools.zip_longest(inputs[: -self.step.cotangents], of_parts)
-        return (*(name or "an input" for value, name in named if is_differentiable(value)), *self.step.parameters)
+        named = [leaf for name, form in zip(arguments, forms, strict=False) for leaf in leaves(form, name)]
+        of_parts = [part for _, parts in named for part in parts]
+        pairs = itertools.zip_longest(inputs[: -self.step.cotangents], of_parts)
+        return (*(name or "an input" for value, name in pairs if is_differentiable(value)), *self.step.parameters)
 
 
 class _Assembly:
@@ -407,6 +418,8 @@ def _as_written(value: Any) -> Any:
 def tensors_of(returned: Any) -> list[torch.Tensor]:
     """The tensors that a model returned, in order. Raises: InvalidProblem."""
     structure, outputs = unpack(returned)
+    if isinstance(returned, dict) and not all(type(key) is str for key in returned):
+        raise InvalidProblem("Model.forward() returns a dict with keys that aren't texts")
     if not outputs or not all(isinstance(one, torch.Tensor) for one in outputs):
         raise InvalidProblem(
             f"Model.forward() returns a {structure}; tensors, or tuples, lists and dicts of them, belong"

@@ -14,7 +14,7 @@ import torch
 from harness.devices.base import Host, SharedBuffer
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import OTHER_SHAPES, InvalidProblem, OutputSpec, dtype_name
+from harness.referee.answers.reference import InvalidProblem, OutputSpec, dtype_name, form_of, other_form
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting
@@ -225,9 +225,11 @@ class Buffers:
     def _argument(self, value: Any, before: Argument | None) -> Argument:
         """The input as a worker is told of it, in the buffer that it had before."""
         if before is not None and before.tensor is not None:
-            form = (before.tensor.shape, before.tensor.dtype)
-            if not isinstance(value, torch.Tensor) or (tuple(value.shape), dtype_name(value.dtype)) != form:
-                raise InvalidProblem(OTHER_SHAPES)
+            known = (before.tensor.shape, before.tensor.dtype)
+            if not isinstance(value, torch.Tensor):
+                raise InvalidProblem("get_inputs() gives a tensor, then something else in its place")
+            if form_of(value) != known:
+                raise other_form(known, form_of(value))
             return before
         if isinstance(value, torch.Tensor):
             stride = torch.empty_like(value, device="meta").stride()

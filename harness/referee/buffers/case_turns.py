@@ -160,7 +160,12 @@ class CaseTurns:
             self._are_given_back &= all(call.is_given_back for call in taken.answered.calls)
         for call, one in zip(taken.answered.calls, taken.laid.drawn, strict=True):
             with at(self.setting.case, one):
-                judge_form(call, self.setting.spec)
+                try:
+                    judge_form(call, self.setting.spec)
+                except SolutionFailed as error:
+                    if error.verdict is Verdict.WRONG_SHAPE:  # it may be the reference's for these inputs
+                        self.setting.require_shapes(self.setting.oracle.native(make_inputs(self.setting, one)))
+                    raise
                 judge_sharing(call, self.setting.spec)
         self._require_unchanged(taken.laid)
         return taken
@@ -254,8 +259,7 @@ class CaseTurns:
                     )
 
     def _part(self, number: int) -> str:
-        named = self.setting.reference.parts_by_input(number + 1)
-        return [part for parts in named for part in parts][number]
+        return [part for _, parts in self.setting.reference.leaves(number + 1) for part in parts][number]
 
     def _reference_changes_inputs(self) -> bool:
         """Say whether the reference itself works in place. This is asked only where a solution does."""

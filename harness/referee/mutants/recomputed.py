@@ -23,10 +23,10 @@ def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
         cheaper = tuple(name for name in cheaper if name != "tf32")  # tensor cores do products alone
     rounded = tuple(_rounded(name) for name in cheaper)
     start, ignored = 0, []
-    for number, parts in enumerate(specimen.setting.reference.parts_by_input(len(specimen.inputs))):
+    for name, parts in specimen.setting.reference.leaves(len(specimen.inputs)):
         own = slice(start, start := start + len(parts))
         if any(isinstance(value, torch.Tensor) for value in specimen.inputs[own]):
-            ignored.append(_ignored(number, own))
+            ignored.append(_ignored(name, own))
     ignored = ignored if len(ignored) > 1 else []
     return (*rounded, *ignored, OTHER_WEIGHTS, LEFT_OUT)
 
@@ -64,14 +64,14 @@ def _with_rounded_operands(name: str, specimen: Specimen) -> Answers | None:
     return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]
 
 
-def _ignored(number: int, parts: slice) -> Mutant:
+def _ignored(name: str, parts: slice) -> Mutant:
     return Mutant(
-        f"input_{number}_ignored",
-        f"uses an earlier value of input {number}",
+        f"{name.replace('input ', 'input_')}_ignored",
+        f"uses an earlier value of {name}",
         partial(_with_other_input, parts),
-        f"the outputs don't depend on input {number} beyond the tolerance: draw it with more spread",
+        f"the outputs don't depend on {name} beyond the tolerance: draw it with more spread",
         "",
-        f"the reference doesn't use input {number}, or each draw gives the same",
+        f"the reference doesn't use {name}, or each draw gives the same",
     )
 
 

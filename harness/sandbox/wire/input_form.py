@@ -50,6 +50,8 @@ def take_apart(value: Any, parts: list[Any]) -> Form:
         if odd := next((key for key in value if type(key) is not str), None):
             raise NoForm(f"dict with the key {odd!r}: keys are texts")
         return ("dict", tuple((key, take_apart(one, parts)) for key, one in value.items()))
+    if isinstance(value, (list, tuple, dict)) and type(value) not in (list, tuple, dict) and _holds_tensor(value):
+        raise NoForm(f"{type(value).__name__} of tensors: a tuple, a list or a dict belongs")
     parts.append(value)
     return None
 
@@ -75,21 +77,19 @@ def irregular_kinds(forms: Sequence[Form]) -> set[str]:
     return {kind for form in forms for kind in _kinds(form)}
 
 
-def name_parts(form: Form, name: str) -> Iterator[str]:
-    """Name each part of the input called `name`: 'cache['keys'][0]', 'sparse.values()'."""
+def leaves(form: Form, name: str) -> Iterator[tuple[str, list[str]]]:
+    """Name each tensor or plain value of the input called `name`, and its parts: `cache['keys'][0]` is its only one,
+    `sparse` has `sparse.values()` among others."""
     if form is None:
-        yield name
+        yield name, [name]
         return
     kind, content = form
-    if kind == "dict":
-        for key, one in content:
-            yield from name_parts(one, f"{name}[{key!r}]")
-    elif kind in _CONTAINERS:
-        for number, one in enumerate(content):
-            yield from name_parts(one, f"{name}[{number}]")
-    else:
-        is_shared = kind == "jagged" and content is not None
-        yield from (f"{name}.{part}()" for part in _PARTS[kind] if not (is_shared and part == "offsets"))
+    if kind in _CONTAINERS:
+        for key, one in content if kind == "dict" else enumerate(content):
+            yield from leaves(one, f"{name}[{key!r}]")
+        return
+    is_shared = kind == "jagged" and content is not None
+    yield name, [f"{name}.{part}()" for part in _PARTS[kind] if not (is_shared and part == "offsets")]
 
 
 def _kinds(form: Form) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from harness.sandbox.wire.input_form import (
     Form,
     NoForm,
     irregular_kinds,
-    name_parts,
+    leaves,
     put_together,
     take_apart,
     takes_parts,
@@ -51,13 +52,19 @@ def test_a_dense_tensor_and_a_plain_value_are_a_part(value: Any) -> None:
     form, parts = apart(value)
     assert form is None
     assert parts[0] is value
-    assert [*name_parts(form, "x")] == ["x"]
+    assert [*leaves(form, "x")] == [("x", ["x"])]
 
 
 def test_lists_tuples_and_dicts_come_back_as_they_were() -> None:
     a, b, c = torch.ones(1), torch.ones(2), torch.ones(3)
     form, parts = apart([{"k": a, "rate": 0.5}, (b, [c, None])])
-    assert [*name_parts(form, "x")] == ["x[0]['k']", "x[0]['rate']", "x[1][0]", "x[1][1][0]", "x[1][1][1]"]
+    assert [name for name, _ in leaves(form, "x")] == [
+        "x[0]['k']",
+        "x[0]['rate']",
+        "x[1][0]",
+        "x[1][1][0]",
+        "x[1][1][1]",
+    ]
     (whole,) = put_together([form], parts)
     assert isinstance(whole[1], tuple)
     assert whole[0]["rate"] == 0.5
@@ -71,7 +78,7 @@ def test_lists_tuples_and_dicts_come_back_as_they_were() -> None:
 def test_a_sparse_tensor_is_its_indices_and_values(layout: str) -> None:
     form, parts = apart([SPARSE[layout](DENSE)])
     assert irregular_kinds([form]) == {layout}
-    assert len([*name_parts(form, "x")]) == len(parts)
+    assert sum(len(names) for _, names in leaves(form, "x")) == len(parts)
     whole = put_together([form], parts)[0][0]
     assert whole.layout is getattr(torch, layout)
     assert torch.equal(whole.to_dense(), DENSE)
@@ -100,7 +107,7 @@ def test_a_jagged_tensor_pads_as_it_did() -> None:
     """Torch pads to the longest sequence where that is known, else to all values."""
     form, parts = apart(ragged())
     assert irregular_kinds([form]) == {"jagged"}
-    assert [*name_parts(form, "x")][:2] == ["x.values()", "x.offsets()"]
+    assert next(leaves(form, "x"))[1][:2] == ["x.values()", "x.offsets()"]
     (whole,) = put_together([form], parts)
     assert [one.shape for one in whole.unbind()] == [(2, 3), (1, 3)]
     assert torch.nested.to_padded_tensor(whole, 0.0).shape == (2, 2, 3)
@@ -142,5 +149,7 @@ def test_what_has_no_form_is_named() -> None:
         take_apart(torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(2, 2)]), [])
     with pytest.raises(NoForm, match="ragged dimension"):
         take_apart(ragged().transpose(1, 2), [])
+    with pytest.raises(NoForm, match="OrderedDict"):
+        take_apart(OrderedDict(a=torch.ones(1)), [])
     with pytest.raises(NoForm, match="key 7"):
         take_apart({7: torch.ones(1)}, [])
