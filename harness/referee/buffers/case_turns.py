@@ -7,6 +7,7 @@ what is compared is drawn anew for every turn, and chosen in this process.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import random
@@ -163,12 +164,18 @@ class CaseTurns:
                 try:
                     judge_form(call, self.setting.spec)
                 except SolutionFailed as error:
-                    if error.verdict is Verdict.WRONG_SHAPE:  # it may be the reference's for these inputs
-                        self.setting.require_shapes(self.setting.oracle.native(make_inputs(self.setting, one)))
+                    if error.verdict is Verdict.WRONG_SHAPE:
+                        self._require_lasting_shapes(one)
                     raise
                 judge_sharing(call, self.setting.spec)
         self._require_unchanged(taken.laid)
         return taken
+
+    def _require_lasting_shapes(self, drawn: Drawn) -> None:
+        """Require that the reference's outputs have their usual shapes for these inputs, too, as far as memory permits.
+        Raises: InvalidProblem."""
+        with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
+            self.setting.require_shapes(self.setting.oracle.native(make_inputs(self.setting, drawn)))
 
     def judge(self, taken: Taken, call: int, scope: Scope) -> Check:
         """Judge every value of one call, against inputs made anew: those in the shared buffers may be the worker's."""
