@@ -87,7 +87,7 @@ class OutputSpec:
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(self.shapes, self.dtypes, strict=True))
 
 
-def other_form(before: tuple[Sequence[int], str], now: tuple[Sequence[int], str]) -> InvalidProblem:
+def changed_form(before: tuple[Sequence[int], str], now: tuple[Sequence[int], str]) -> InvalidProblem:
     """Make the error for an input whose shape or dtype changes from draw to draw."""
     was, becomes = (f"{dtype} of {'×'.join(map(str, shape))}" for shape, dtype in (before, now))
     return InvalidProblem(
@@ -96,7 +96,7 @@ def other_form(before: tuple[Sequence[int], str], now: tuple[Sequence[int], str]
     )
 
 
-def form_of(value: torch.Tensor) -> tuple[Sequence[int], str]:
+def shape_and_dtype(value: torch.Tensor) -> tuple[Sequence[int], str]:
     """Return the shape and the dtype's name."""
     return tuple(value.shape), dtype_name(value.dtype)
 

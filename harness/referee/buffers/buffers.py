@@ -14,7 +14,7 @@ import torch
 from harness.devices.base import Host, SharedBuffer
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, dtype_name, form_of, other_form
+from harness.referee.answers.reference import InvalidProblem, OutputSpec, changed_form, dtype_name, shape_and_dtype
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting
@@ -228,8 +228,8 @@ class Buffers:
             known = (before.tensor.shape, before.tensor.dtype)
             if not isinstance(value, torch.Tensor):
                 raise InvalidProblem("get_inputs() gives a tensor, then something else in its place")
-            if form_of(value) != known:
-                raise other_form(known, form_of(value))
+            if shape_and_dtype(value) != known:
+                raise changed_form(known, shape_and_dtype(value))
             return before
         if isinstance(value, torch.Tensor):
             stride = torch.empty_like(value, device="meta").stride()

@@ -19,7 +19,7 @@ import torch
 from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
 from harness.referee.answers.oracle import copied, count_elements
-from harness.referee.answers.reference import InvalidProblem, form_of, other_form
+from harness.referee.answers.reference import InvalidProblem, changed_form, shape_and_dtype
 from harness.referee.answers.roundings import ROUNDINGS
 from harness.referee.answers.rows import Rows, computable, is_floating
 from harness.referee.ceilings.work import nbytes_of
@@ -122,9 +122,10 @@ def _draw_case(setting: Setting) -> _CaseInputs:
     cut = _copied_rows(inputs, rows, examined)
     del inputs
     other = _copied_rows(setting.reference.make_inputs(setting.seed("inputs", 1)), rows, examined)
-    for one, two in zip(cut, other, strict=True):
-        if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor) and form_of(one) != form_of(two):
-            raise other_form(form_of(one), form_of(two))
+    first, second = ([shape_and_dtype(one) for one in drawn if isinstance(one, torch.Tensor)] for drawn in (cut, other))
+    for was, becomes in zip(first, second, strict=False):
+        if was != becomes:
+            raise changed_form(was, becomes)
     complaints = tuple(_complaints_on_seeds(setting, cut, other, rows, examined))
     return _CaseInputs(cut, other, worst, complaints, rows.count if rows else None, examined)
 
