@@ -46,13 +46,22 @@ OF_GPUS_ALONE = (
 OF_PYTHON = (TRITON, *OF_GPUS_ALONE)
 
 _CUDA = re.compile(r"\b__global__\b")
+_HIP = re.compile(r"\bhip/hip_\w+\.h|\bhip(LaunchKernelGGL|Stream_t|GetLastError)\b")
+_OF_BOTH = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*(?:HIP|ROCM|CUDA)", re.MULTILINE)
+"""Text that the preprocessor makes CUDA or HIP."""
 _PROSE = (".md", ".rst", ".yaml", ".yml")
 
 
 def languages_in(files: Mapping[str, str]) -> tuple[str, ...]:
     """Return the languages that these texts show, by name; none for a solution in torch's operators alone."""
-    is_cuda = any(map(_CUDA.search, _code_of(files)))
-    return (*(("CUDA",) if is_cuda else ()), *(one.name for one in python_languages_in(files)))
+    code = _code_of(files)
+    of_cpp = ("HIP",) if is_in_hip(files) else ("CUDA",) if any(map(_CUDA.search, code)) else ()
+    return (*of_cpp, *(one.name for one in python_languages_in(files)))
+
+
+def is_in_hip(files: Mapping[str, str]) -> bool:
+    """Say whether these texts are C++ for AMD's GPUs alone."""
+    return any(_HIP.search(text) and not _OF_BOTH.search(text) for text in _code_of(files))
 
 
 def python_languages_in(files: Mapping[str, str]) -> tuple[PythonLanguage, ...]:

@@ -23,7 +23,7 @@ _NAMES = frozenset(
      "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONPYCACHEPREFIX"}
 )  # fmt: skip
 _BEGINNINGS = ("LC_", "CUDA_", "NVIDIA_", "NVCC_", "CUBLAS_", "CUDNN_", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_",
-               "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_")  # fmt: skip
+               "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_", "HIP_", "ROCM_", "ROCR_", "HSA_")  # fmt: skip
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|(^|_)KEY($|_)|AUTH")
 _SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI", "TORCHINDUCTOR_CACHE_DIR"}
 """Variables that torch sets when it is imported or first used; a worker's own torch sets them anew."""

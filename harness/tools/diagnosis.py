@@ -61,8 +61,15 @@ def examine() -> list[MachineFinding]:
 def _torch() -> MachineFinding:
     import torch
 
-    kind = f"CUDA {torch.version.cuda} build" if torch.version.cuda else "CPU build"
-    return MachineFinding("torch", "good", f"{torch.__version__} ({kind})")
+    return MachineFinding("torch", "good", f"{torch.__version__} ({_kind_of_torch()})")
+
+
+def _kind_of_torch() -> str:
+    import torch
+
+    if torch.version.hip:
+        return f"ROCm {torch.version.hip} build, which is untested"
+    return f"CUDA {torch.version.cuda} build" if torch.version.cuda else "CPU build"
 
 
 def _nvcc_beside() -> MachineFinding:
@@ -106,7 +113,7 @@ def _gpu() -> MachineFinding:
     import torch
 
     if not torch.cuda.is_available():
-        why = "torch is a CPU build" if torch.version.cuda is None else "no GPU or no driver"
+        why = "torch is a CPU build" if _kind_of_torch() == "CPU build" else "no GPU or no driver"
         return MachineFinding("GPU", "warning", f"none that torch can use ({why})", "the simulator is used instead")
     properties = torch.cuda.get_device_properties(0)
     memory = f"{properties.total_memory / 2**30:.0f} GiB, sm_{properties.major}{properties.minor}"

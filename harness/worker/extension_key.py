@@ -23,6 +23,7 @@ from torch.utils import cpp_extension
 _INCLUDE_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
 _COMPILER_VARIABLES = (
     *("TORCH_CUDA_ARCH_LIST", "CC", "CXX", "PYTORCH_NVCC", "NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"),
+    "PYTORCH_ROCM_ARCH",
     *(*_INCLUDE_VARIABLES, "LIBRARY_PATH"),
 )
 _FLAGS = ("extra_cflags", "extra_cuda_cflags", "extra_sycl_cflags")
@@ -124,10 +125,11 @@ def _hashes(files: Iterable[Path]) -> dict[str, str]:
 
 
 def _compilers() -> list[str]:
-    nvcc = os.environ.get("PYTORCH_NVCC") or (
-        os.path.join(cpp_extension.CUDA_HOME, "bin", "nvcc") if cpp_extension.CUDA_HOME else ""
-    )
-    return [compiler for compiler in (nvcc, os.environ.get("CXX", "c++")) if compiler]
+    homes = ((cpp_extension.CUDA_HOME, "nvcc"), (cpp_extension.ROCM_HOME, "hipcc"))
+    of_gpu = [os.path.join(home, "bin", name) for home, name in homes if home]
+    if chosen := os.environ.get("PYTORCH_NVCC"):
+        of_gpu = [chosen]
+    return [*of_gpu, os.environ.get("CXX", "c++")]
 
 
 @functools.cache

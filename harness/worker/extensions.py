@@ -44,7 +44,8 @@ class Extensions:
         self.folder = folder
         self._lent = lent_extensions(folder)
         self._root = own_extensions(folder)
-        self._tries_slim = backend == "cuda"  # the simulator's compilers have slim headers of their own
+        # The simulator's compilers have slim headers of their own, and hipcc has none.
+        self._tries_slim = backend == "cuda" and torch.version.hip is None
         self._reports: list[ExtensionReport] = []
         self._loaded: dict[str, object] = {}
         self._built_by_referee: str | None = None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.utils import cpp_extension
 
 from harness.sandbox.wire.layout import MANIFEST, NVCC_CALL, own_extensions, own_log, text_place
@@ -61,7 +62,7 @@ def _build_in(
     staging: Path, folder: Path, original: Callable[..., object], arguments: dict[str, Any], log: Path
 ) -> object:
     """Build with torch in `staging`, import the outcome, then give the build its place."""
-    if _has_cuda(arguments):
+    if _has_cuda(arguments) and torch.version.hip is None:
         arguments = {
             **arguments,
             "extra_cuda_cflags": [*(arguments.get("extra_cuda_cflags") or []), _VERBOSE_PTXAS],

@@ -22,8 +22,9 @@ def test_what_is_no_compilers_business_stays_outside(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [*VARIABLES, "PATH", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "OMP_NUM_THREADS", "MAX_JOBS", "CONDA_PREFIX"],
-)
+    [*VARIABLES, "PATH", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "OMP_NUM_THREADS", "MAX_JOBS", "CONDA_PREFIX",
+     "ROCM_HOME", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION"],
+)  # fmt: skip
 def test_what_compilers_and_cuda_go_by_comes_along(name: str) -> None:
     assert scrubbed({name: "x"}, ())[name] == "x"
 

@@ -22,6 +22,7 @@ from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.variables import of_own_folder, own_python, scrubbed
 from harness.sandbox.wire.layout import scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox
+from harness.worker.confinement import linux
 
 TRY = """
 import ctypes, json, os, socket, sys
@@ -448,3 +449,13 @@ def test_a_worker_without_its_referee_ends_at_once(child: Child) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize(("computes", "found"), [(True, ["/dev/kfd", "/dev/dri/renderD128"]), (False, [])])
+def test_amds_gpus_are_devices_where_its_driver_computes(
+    monkeypatch: pytest.MonkeyPatch, computes: bool, found: list[str]
+) -> None:
+    """Elsewhere a screen has the same kind of file."""
+    monkeypatch.setattr(os.path, "exists", lambda place: computes)
+    monkeypatch.setattr(linux.glob, "glob", lambda pattern: ["/dev/dri/renderD128"])
+    assert linux.amd_gpus() == found

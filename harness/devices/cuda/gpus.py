@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from harness.devices.base import Host, SharedBuffer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, cuda.h
 _VERSION_BYTES = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE, nvml.h
+_OF_AMD = Path("/sys/module/amdgpu/version")
+"""AMD's own driver has it; the one that comes with Linux has Linux's version."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,9 @@ class Gpu:
     @property
     def variables(self) -> dict[str, str]:
         """The environment of a process that is to see this GPU alone."""
-        return {"CUDA_VISIBLE_DEVICES": self.uuid}
+        from harness.devices.cuda.hip import IS_HIP, visible_alone
+
+        return visible_alone(self.index) if IS_HIP else {"CUDA_VISIBLE_DEVICES": self.uuid}
 
     @property
     def nvml_names(self) -> tuple[str, ...]:
@@ -75,11 +80,11 @@ def compute_capability() -> str | None:
 
 
 def driver_version() -> str | None:
-    """Return '580.65.06', or None if NVML doesn't answer."""
+    """Return '580.65.06'; AMD's without NVML, else None."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
-        return None
+        return _OF_AMD.read_text().strip() if _OF_AMD.is_file() else None
     version = ctypes.create_string_buffer(_VERSION_BYTES)
     if nvml.nvmlInit_v2():
         return None

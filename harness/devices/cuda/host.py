@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 
 from harness.devices.base import Host, SharedBuffer
-from harness.devices.cuda import runtime
+from harness.devices.cuda import hip, runtime
 from harness.devices.cuda.gpus import equal_gpus, worker_environment
 from harness.devices.cuda.lead_in import LeadIn
 from harness.devices.cuda.meter import Meter, clock_ns
@@ -54,7 +54,10 @@ class CudaHost(Host):
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Return a worker's variables; of several GPUs it sees the one that it is measured on."""
-        environment = worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)
+        if hip.IS_HIP:
+            environment = hip.worker_environment(for_build)
+        else:
+            environment = worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)
         if for_build or torch.cuda.device_count() == 1:
             return environment
         return {**environment, **equal_gpus()[0].variables}

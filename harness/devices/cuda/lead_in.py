@@ -6,14 +6,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from os import urandom as _urandom
-from pathlib import Path
 
 import torch
 
 from harness.devices.cuda.meter import Meter, clock_ns
 from harness.devices.cuda.tracer import END_BYTES, EVICT, LEAD_IN
 
-_PTX = Path(__file__).parent / "kernels" / "around_a_call.ptx"
 _LEAST_BYTES = 256 * 2**20
 _TIMES_CACHE = 4
 """The number of times that the cache's size is read: lines aren't replaced strictly in the order of their use."""
@@ -54,10 +52,9 @@ class LeadIn:
         self._here = meter.host_number()
         self._number = 0
         self._meter = meter
-        ptx = _PTX.read_bytes() + b"\0"
-        self._lead_in = meter.kernel(ptx, LEAD_IN.encode())
-        self._evict = meter.kernel(ptx, EVICT.encode())
-        self._nothing = meter.kernel(ptx, b"harness_nothing")
+        self._lead_in, self._evict, self._nothing = (
+            meter.kernel("around_a_call", name) for name in (LEAD_IN, EVICT, "harness_nothing")
+        )
 
     def clear_cache(self, hold_ns: int, stream: int) -> bool:
         """Read memory until nothing of what was there is left in the L2 cache, and hold the device until `hold_ns`

@@ -7,11 +7,17 @@ clock at what comes of it.)
 from __future__ import annotations
 
 import ctypes
+import functools
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
+from harness.devices.cuda.hip import DRIVER_NAMES, IS_HIP, architecture, compile_kernels, compiler_beside
+from harness.devices.cuda.runtime import runtime_library
+
+_KERNELS = Path(__file__).parent / "kernels"
 _Function = Callable[..., int]
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY, cuda.h
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
@@ -29,7 +35,7 @@ class Meter:
 
     def __init__(self) -> None:
         torch.zeros(1, device="cuda")  # now there is that context, and it is this thread's
-        self._driver = ctypes.CDLL("libcuda.so.1")
+        self._driver = runtime_library() if IS_HIP else ctypes.CDLL("libcuda.so.1")
         find = self._function
         self._record = find("cuEventRecord")
         self._await_event = find("cuEventSynchronize")
@@ -45,7 +51,7 @@ class Meter:
         self._create_event = find("cuEventCreate")
         self._set_context = find("cuCtxSetCurrent")
         self._allocate_host = find("cuMemHostAlloc")
-        self._reset_persisting = find("cuCtxResetPersistingL2Cache")
+        self._reset_persisting = None if IS_HIP else find("cuCtxResetPersistingL2Cache")
         self._context = ctypes.c_void_p()
         self.check(find("cuCtxGetCurrent")(ctypes.byref(self._context)))
         self._start, self._end, self._stored = (self._event() for _ in range(3))
@@ -71,7 +77,8 @@ class Meter:
 
     def forget_persisting(self) -> None:
         """Make lines of the L2 cache ordinary ones that a solution has set aside for itself."""
-        self.check(self._reset_persisting())
+        if self._reset_persisting is not None:
+            self.check(self._reset_persisting())
 
     def await_stored(self, stream: int) -> None:
         """Wait until the stream has done what has been asked of it so far."""
@@ -112,11 +119,11 @@ class Meter:
         number.value = 0
         return number
 
-    def kernel(self, ptx: bytes, name: bytes) -> ctypes.c_void_p:
-        """Load a kernel of ours, which the driver compiles."""
+    def kernel(self, file: str, name: str) -> ctypes.c_void_p:
+        """Load a kernel of ours from a file of kernels/."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.check(self._load_module(ctypes.byref(module), ptx))
-        self.check(self._get_function(ctypes.byref(function), module, name))
+        self.check(self._load_module(ctypes.byref(module), _code_of(file)))
+        self.check(self._get_function(ctypes.byref(function), module, name.encode()))
         return function
 
     def launch(
@@ -146,6 +153,14 @@ class Meter:
     def _function(self, *names: str) -> _Function:
         """Look up the first of these names that this driver knows."""
         for name in names:
-            if found := getattr(self._driver, name, None):
+            if found := getattr(self._driver, DRIVER_NAMES.get(name, name) if IS_HIP else name, None):
                 return found  # type: ignore[no-any-return]
         raise RuntimeError(f"this driver has no {names[-1]}; update it")
+
+
+@functools.cache
+def _code_of(file: str) -> bytes:
+    """Return kernels of ours as PTX, which the driver compiles, or as code of AMD's."""
+    if IS_HIP:
+        return compile_kernels(_KERNELS / f"{file}.cu", architecture(), compiler_beside(runtime_library()._name))
+    return (_KERNELS / f"{file}.ptx").read_bytes() + b"\0"

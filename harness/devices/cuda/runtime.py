@@ -1,4 +1,4 @@
-"""The few calls of the CUDA runtime that torch doesn't expose: memory that can be shared between processes.
+"""The few calls of the CUDA runtime, or of HIP's, that torch doesn't expose: memory shared between processes.
 
 Shared buffers are allocations of their own, never pieces of torch's cache: a cudaIpcMemHandle_t opens the whole
 allocation behind it, and with it whatever else lies there. For the same reason sizes are rounded up to 2 MiB, the
@@ -11,8 +11,11 @@ import ctypes
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import torch
+
+from harness.devices.cuda.hip import IS_HIP
 
 _GRANULE = 2 * 2**20
 _IPC_LAZY_ENABLE_PEER_ACCESS = 1
@@ -31,26 +34,27 @@ def allocate(nbytes: int) -> int:
     """Return the address of fresh device memory. Raises: MemoryError, CudaRuntimeError."""
     address = ctypes.c_void_p()
     size = -(-max(nbytes, 1) // _GRANULE) * _GRANULE
-    code = _library().cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size))
+    malloc = functools.partial(_function("Malloc"), ctypes.byref(address), ctypes.c_size_t(size))
+    code = malloc()
     if code == _OUT_OF_MEMORY:
         torch.cuda.empty_cache()
-        code = _library().cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size))
+        code = malloc()
     if code == _OUT_OF_MEMORY:
-        _library().cudaGetLastError()
+        _function("GetLastError")()
         raise MemoryError(f"the GPU has no {size / 2**30:.1f} GiB left for a shared buffer")
-    _check(code, "cudaMalloc")
+    _require("Malloc", code)
     assert address.value is not None
     return address.value
 
 
 def free(address: int) -> None:
-    _check(_library().cudaFree(ctypes.c_void_p(address)), "cudaFree")
+    _call("Free", ctypes.c_void_p(address))
 
 
 def ipc_token(address: int) -> str:
     """Return the handle under which another process opens the allocation, in hexadecimal."""
     handle = _IpcHandle()
-    _check(_library().cudaIpcGetMemHandle(ctypes.byref(handle), ctypes.c_void_p(address)), "cudaIpcGetMemHandle")
+    _call("IpcGetMemHandle", ctypes.byref(handle), ctypes.c_void_p(address))
     return bytes(handle).hex()
 
 
@@ -59,13 +63,13 @@ def open_ipc(token: str) -> int:
     handle = _IpcHandle.from_buffer_copy(bytes.fromhex(token))
     address = ctypes.c_void_p()
     flags = ctypes.c_uint(_IPC_LAZY_ENABLE_PEER_ACCESS)
-    _check(_library().cudaIpcOpenMemHandle(ctypes.byref(address), handle, flags), "cudaIpcOpenMemHandle")
+    _call("IpcOpenMemHandle", ctypes.byref(address), handle, flags)
     assert address.value is not None
     return address.value
 
 
 def close_ipc(address: int) -> None:
-    _check(_library().cudaIpcCloseMemHandle(ctypes.c_void_p(address)), "cudaIpcCloseMemHandle")
+    _call("IpcCloseMemHandle", ctypes.c_void_p(address))
 
 
 def take_last_error() -> str | None:
@@ -74,12 +78,8 @@ def take_last_error() -> str | None:
     A failed launch leaves one behind and so do honest questions, as for an event that isn't ready: a launch of too many
     threads is the same 'invalid argument' as a pointer that the runtime doesn't know.
     """
-    library = _library()
-    code = library.cudaGetLastError()
-    if code == 0:
-        return None
-    library.cudaGetErrorString.restype = ctypes.c_char_p
-    return str(library.cudaGetErrorString(code).decode())
+    code = _function("GetLastError")()
+    return _words_of(code) if code else None
 
 
 def as_bytes(address: int, nbytes: int) -> torch.Tensor:
@@ -99,20 +99,35 @@ class _DeviceArray:
         }
 
 
-def _check(code: int, call: str) -> None:
-    if code != 0:
-        library = _library()
-        library.cudaGetErrorString.restype = ctypes.c_char_p
-        reason = library.cudaGetErrorString(code).decode()
-        library.cudaGetLastError()
-        raise CudaRuntimeError(f"{call}: {reason} (error {code})")
+def _call(name: str, *arguments: object) -> None:
+    _require(name, _function(name)(*arguments))
+
+
+def _require(name: str, code: int) -> None:
+    """Check a call's code, which the runtime then forgets. Raises: CudaRuntimeError."""
+    if code:
+        reason = _words_of(code)
+        _function("GetLastError")()
+        raise CudaRuntimeError(f"{name}: {reason} (error {code})")
+
+
+def _words_of(code: int) -> str:
+    told = _function("GetErrorString")
+    told.restype = ctypes.c_char_p
+    return str(told(code).decode())
+
+
+def _function(name: str) -> Any:
+    """Return a function of the runtime by its name without `cuda` or `hip`."""
+    return getattr(runtime_library(), f"{'hip' if IS_HIP else 'cuda'}{name}")
 
 
 @functools.cache
-def _library() -> ctypes.CDLL:
-    """Open the very libcudart that torch has loaded; a second one would be a second runtime."""
+def runtime_library() -> ctypes.CDLL:
+    """Open the very libcudart, or libamdhip64, that torch has loaded; a second one would be a second runtime."""
     torch.cuda.init()  # type: ignore[no-untyped-call]
+    name = "libamdhip64" if IS_HIP else "libcudart"
     for line in Path("/proc/self/maps").read_text().splitlines():
-        if match := re.search(r"(/\S*libcudart[^/\s]*\.so[^/\s]*)$", line):
+        if match := re.search(rf"(/\S*{name}[^/\s]*\.so[^/\s]*)$", line):
             return ctypes.CDLL(match.group(1))
-    raise CudaRuntimeError("torch has loaded no libcudart; is this a CUDA build of torch?")
+    raise CudaRuntimeError(f"torch has loaded no {name}; is it built for this GPU?")

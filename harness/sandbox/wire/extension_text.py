@@ -36,6 +36,7 @@ _CUDA = (
     rf"{_FOR_ALL}|--?use_fast_math|--?expt-relaxed-constexpr|--?expt-extended-lambda|--?extended-lambda|--std=c\+\+\d\d"
     r"|--?lineinfo|-G|--?restrict|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|--?maxrregcount=\d+|--?m64"
     r"|--?(source-in-ptx|extra-device-vectorization|default-stream=[\w-]+|diag-suppress=[\d,]+)|--optimize=[0-3]"
+    r"|--offload-arch=gfx[\da-f]+(:[\w+-]+)*"
     rf"|(-arch|--gpu-architecture)=({_ARCHITECTURE}|native)"
     rf"|(-gencode|--generate-code)=arch={_ARCHITECTURE},code=(\[?{_ARCHITECTURE}(,{_ARCHITECTURE})*\]?)"
     rf"|(-Xptxas|--ptxas-options)=({_PTXAS})(,({_PTXAS}))*|(-Xcompiler|--compiler-options)=({_CXX})(,({_CXX}))*"

@@ -30,7 +30,7 @@ from harness.sandbox.wire.means import (
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import landlock
 from harness.worker.confinement.bubblewrap import Bubblewrap
-from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, end_first, limit_resources, prctl
+from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, amd_gpus, end_first, limit_resources, prctl
 from harness.worker.confinement.own_mounts import enter_own_mounts
 from harness.worker.confinement.own_user import become_own_user, drop_rights
 from harness.worker.confinement.readable import hidden_places, listed_places, needed_places, readable_places
@@ -153,7 +153,7 @@ def _allowed(sandbox: Sandbox, needed: set[Path], has_own_user: bool) -> list[tu
     hidden = hidden_places((*sandbox.hidden, sandbox.folder, *processes), sandbox.home, is_root)
     allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]
     allowed += [(place, landlock.LIST) for place in listed_places(hidden)]
-    devices = _DEVICES if sandbox.for_build else (*_DEVICES, *_GPUS)
+    devices = _DEVICES if sandbox.for_build else (*_DEVICES, *_GPUS, *amd_gpus())
     allowed += [(Path(name), landlock.USE) for pattern in devices for name in glob.glob(pattern)]
     allowed += [(files_folder(sandbox.path), landlock.READ), (scratch_folder(sandbox.path), landlock.OWN)]
     allowed.append((Path("/proc") if has_own_user and not sandbox.builds_texts else Path("/proc/self"), landlock.USE))

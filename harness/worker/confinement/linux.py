@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import os
 import resource
 from pathlib import Path
@@ -30,6 +31,11 @@ class Unavailable(Exception):
     def __init__(self, why: str, remedy: str) -> None:
         super().__init__(why)
         self.remedy = remedy
+
+
+def amd_gpus() -> list[str]:
+    """List the files of AMD's GPUs where its driver for computing is. Elsewhere /dev/dri belongs to a screen."""
+    return ["/dev/kfd", *glob.glob("/dev/dri/renderD*")] if os.path.exists("/dev/kfd") else []
 
 
 def prctl(option: int, *arguments: int) -> None:

@@ -24,6 +24,7 @@ from harness.worker.confinement.linux import (
     PR_SET_KEEPCAPS,
     PR_SET_SECUREBITS,
     Unavailable,
+    amd_gpus,
     prctl,
 )
 
@@ -115,13 +116,13 @@ def _is_passable(folders: Iterable[Path]) -> bool:
 def _groups_of_devices() -> list[int]:
     """List the groups whose members alone may use the GPU. Raises: Unavailable where root alone may."""
     groups = set()
-    for name in glob.glob("/dev/nvidia[0-9c]*"):
+    for name in (name for pattern in ("/dev/nvidia[0-9c]*", *amd_gpus()) for name in glob.glob(pattern)):
         facts = os.stat(name)
         if os.path.isdir(name) or facts.st_mode & 0o006 == 0o006:
             continue
         if facts.st_mode & 0o060 != 0o060 or facts.st_gid == 0:
             raise Unavailable(
-                f"root alone may use {name}", "let all users open NVIDIA's devices (nvidia-modprobe -c 0)"
+                f"root alone may use {name}", "let all users, or a group, open it (NVIDIA: nvidia-modprobe -c 0)"
             )
         groups.add(facts.st_gid)
     return sorted(groups)

@@ -18,6 +18,7 @@ CALL: dict[str, Any] = {"name": "relu", "cpp_sources": "int relu();", "functions
         ("extra_cflags", ["", "-O3", "-march=native", "-DN=4", "-Wall", "-std=c++17", "-ffast-math"]),
         ("extra_cuda_cflags", ["-O3", "--use_fast_math", "-lineinfo", "--expt-relaxed-constexpr", "-lcublas"]),
         ("extra_cuda_cflags", ["-arch=sm_90a", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v,-O3"]),
+        ("extra_cuda_cflags", ["--offload-arch=gfx942:sramecc+:xnack-"]),
         ("extra_cuda_cflags", ["-Xcompiler", "-fPIC,-O3", "--maxrregcount=64", "-U__CUDA_NO_HALF_OPERATORS__"]),
         ("extra_ldflags", ["", "-lcublas"]),
     ],

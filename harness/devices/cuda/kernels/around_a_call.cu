@@ -1,11 +1,29 @@
-// What a worker's device runs before a timed call. Made into around_a_call.ptx beside it, as strided_copy.cu is.
+// What a worker's device runs before a timed call. Made into around_a_call.ptx beside it, as strided_copy.cu is. For
+// AMD's GPUs hiprtc compiles both.
 
+#ifdef __HIP__
+__device__ unsigned long long now_ns() { return wall_clock64() * 10; }  // it counts at 100 MHz
+__device__ uint4 wide_load(const uint4* memory) { return *memory; }
+__device__ void wait_half_a_microsecond() { __builtin_amdgcn_s_sleep(16); }  // 1,024 clocks
+#else
 __device__ unsigned long long now_ns()
 {
     unsigned long long time;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
     return time;
 }
+
+__device__ uint4 wide_load(const uint4* memory)
+{
+    uint4 value;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(memory));
+    return value;
+}
+
+__device__ void wait_half_a_microsecond() { __nanosleep(500); }
+#endif
 
 // Reads `count` times 16 bytes.
 __device__ unsigned read_all(const uint4* memory, unsigned long long count)
@@ -15,10 +33,7 @@ __device__ unsigned read_all(const uint4* memory, unsigned long long count)
     unsigned seen = 0;
 #pragma unroll 4
     for (unsigned long long index = first; index < count; index += threads) {
-        uint4 value;
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-                     : "l"(memory + index));
+        const uint4 value = wide_load(memory + index);
         seen |= value.x | value.y | value.z | value.w;
     }
     return seen;
@@ -44,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(256, 8)
     if (threadIdx.x == 0) {
         const volatile unsigned long long* const common_end = until;
         for (unsigned long long now = now_ns(); now < min(*common_end, own_end + 100000); now = now_ns())
-            if (now + 2000 < own_end) __nanosleep(500);
+            if (now + 2000 < own_end) wait_half_a_microsecond();
     }
     __syncthreads();
 }
