@@ -60,6 +60,9 @@ class WorkerDevice:
     def begin(self, conditions: Conditions) -> None:
         """Begin a turn, before its calls, and after start_trace() if it is traced."""
 
+    def end_forward(self) -> None:
+        """Note that the call which is measured, a training step, has gone forward."""
+
     def peak_bytes(self) -> int | None:
         """Return the most that a call since begin() took of torch's allocator; None if that doesn't tell."""
         return None

@@ -24,11 +24,12 @@ ArmName = Literal[Baseline, "control", "solution"]
 speed-up, but what this machine makes of one (an A/A test)."""
 ReferenceArm = Literal[Baseline, "control"]
 """Any arm but the solution."""
-Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]
+Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph", "forward", "backward"]
 """The kind of time that a sample is. `gpu_cold`: the device's time for a call, from before its first kernel to after
 its last, with nothing of the inputs in the L2 cache and all launches queued beforehand. `gpu_warm`: the same, with the
 cache as a call on other values left it. `end_to_end`: the host's time from the call until the device is idle. `graph`:
-like gpu_cold, but the call is captured as a CUDA graph and replayed."""
+like gpu_cold, but the call is captured as a CUDA graph and replayed. `forward` and `backward`: the parts of gpu_cold
+before and after a training step's forward() has returned."""
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 OF_PRECISION: dict[str, Baseline] = {
@@ -40,3 +41,5 @@ OF_PRECISION: dict[str, Baseline] = {
 }
 """The reference in the precision that a solution declares."""
 METRICS: tuple[Metric, ...] = get_args(Metric)
+OF_STEPS: tuple[Metric, ...] = ("forward", "backward")
+"""Metrics of training steps alone."""

@@ -86,6 +86,16 @@ class Work:
     """The outputs' part of `least_bytes`; None in records from before they were told apart."""
     convolutions: int | None = None
     """The convolutions' part of `operations`; None where that isn't known, such as for a formula's."""
+    forward: Work | None = None
+    """The part of a training step before its gradients; None for other calls, and where a formula gives the whole."""
+
+    @property
+    def backward(self) -> Work | None:
+        """The rest: gradients given and made, and the operations between them."""
+        if self.forward is None:
+            return None
+        operations = (self.operations or 0) - (self.forward.operations or 0)
+        return Work(self.least_bytes - self.forward.least_bytes, max(0, operations) or None)
 
     def __post_init__(self) -> None:
         if self.written_bytes is not None and self.written_bytes > self.least_bytes:

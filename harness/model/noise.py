@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from harness.model.arms import ArmName, Baseline
+from harness.model.arms import OF_STEPS, ArmName, Baseline
 from harness.model.metric_timing import MetricTiming
 from harness.model.spread import mann_kendall, theil_sen, two_levels
 from harness.model.statistics import LEAST_BLOCKS, median
@@ -39,7 +39,7 @@ _THROTTLED = 0.1
 _UNQUEUED, _UNQUEUED_OF_MEANS = 0.1, 0.02
 """Shares of calls that may be too long: they make a median at most the 56th percentile of the others, and a mean at
 most 1 % longer, since it leaves out what exceeds the median by half."""
-_BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
+_BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph", *OF_STEPS)
 """Metrics whose times are the device's alone, as long as launches are queued before it begins."""
 
 _AROUND_NS = 2_400

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from harness.model.arms import OF_PRECISION, Baseline
+from harness.model.arms import OF_PRECISION, Baseline, Metric
 from harness.model.ceilings import Ceilings, RateSource
 from harness.model.environment import Flag
 from harness.model.evaluation import Evaluation, SpeedOfLight, Work
@@ -73,3 +73,18 @@ def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> tuple[float
     arithmetic = arithmetic_of(own, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
     light = speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
     return light.ns / evaluation.timing.time_ns(baseline), light.source
+
+
+def shares_of_parts(evaluation: Evaluation) -> dict[Metric, tuple[float, RateSource]]:
+    """Return the solution's share of light in each part of a training step that was measured, and the limit's
+    source."""
+    work, ceilings, timing, light = evaluation.work, evaluation.ceilings, evaluation.timing, evaluation.speed_of_light
+    if work is None or ceilings is None or timing is None or light is None:
+        return {}
+    parts, found = {"forward": work.forward, "backward": work.backward}, dict[Metric, tuple[float, RateSource]]()
+    for row in timing.rows:
+        if part := parts.get(row.metric):
+            counted = part if light.arithmetic else replace(part, operations=None)
+            limit = speed_of_light(counted, ceilings, light.arithmetic or "")
+            found[row.metric] = limit.ns / timing.of_row(row).time_ns("solution"), limit.source
+    return found

@@ -14,7 +14,7 @@ from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, Work
 from harness.model.languages import languages_in
-from harness.model.roofline import share_of_baseline
+from harness.model.roofline import share_of_baseline, shares_of_parts
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, number, verdict_span
 from harness.reports.evidence import evidence_blocks, seen_by, short_name, trace_blocks
@@ -260,7 +260,8 @@ def _light(evaluation: Evaluation, work: Work) -> Iterator[Block]:
     if timing:
         reached = [f"{name} {format_share(*share_of_baseline(evaluation, name))}" for name in timing.baselines]
         own = format_share(evaluation.share_of_light, evaluation.light_source)
-        yield Line(f"reached: {', '.join(reached)}, solution {own}")
+        parts = (f", {metric} {format_share(*share)}" for metric, share in shares_of_parts(evaluation).items())
+        yield Line(f"reached: {', '.join(reached)}, solution {own}{''.join(parts)}")
 
 
 def _checks(checks: Sequence[Check]) -> Iterator[Block]:

@@ -7,6 +7,7 @@ import dataclasses
 import importlib.util
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -124,7 +125,7 @@ class Arm:
                 loaded.append(name)
         self._model = optimize(model, request.optimization, decode_value(request.forms))
         if request.step is not None:
-            self._model = _stepping(self._model, model, request.step)
+            self._model = _stepping(self._model, model, request.step, self.device.end_forward)
         self._channels_last = request.optimization is not None and request.optimization.channels_last
         self.device.synchronize()
         return Constructed(tuple(own), tuple(loaded), self.extensions.take_reports(), tuple(in_place))
@@ -218,7 +219,7 @@ class Arm:
         return usable.as_strided(ref.shape, ref.stride)
 
 
-def _stepping(call: Any, model: torch.nn.Module, step: Step) -> Any:
+def _stepping(call: Any, model: torch.nn.Module, step: Step, end_forward: Callable[[], None]) -> Any:
     """The training step of a model that is called by `call`. Raises: AttributeError for a parameter it hasn't."""
     own = dict(model.named_parameters(remove_duplicate=False))
     if missing := next((name for name in step.parameters if name not in own), None):
@@ -229,7 +230,7 @@ def _stepping(call: Any, model: torch.nn.Module, step: Step) -> Any:
     parameters = [own[name] for name in step.parameters]
 
     def take(*given: Any) -> tuple[torch.Tensor, ...]:
-        found = training_step(call, given, step, parameters)
+        found = training_step(call, given, step, parameters, end_forward)
         first = len(found) - len(parameters)  # theirs may be in what a baseline was converted to
         wanted = zip(found[first:], step.parameters.values(), strict=True)
         return *found[:first], *(gradient.to(getattr(torch, dtype)) for gradient, dtype in wanted)

@@ -14,9 +14,10 @@ from harness.model.roofline import (
     at_clocks_seen,
     kept_light,
     share_of_baseline,
+    shares_of_parts,
     speed_of_light,
 )
-from harness.model.timing import GpuState
+from harness.model.timing import GpuState, Row
 from harness.store.line import NoRecord, from_line, to_line
 from tests.examples import ceilings, measured, passed, timing, with_light
 
@@ -154,6 +155,20 @@ def test_the_share_is_the_limit_over_the_median() -> None:
 
 def test_a_baseline_is_held_against_the_problems_precision() -> None:
     assert share_of_baseline(convolution("float32"), "eager") == (pytest.approx(0.5, abs=0.001), "measured")
+
+
+def test_each_part_of_a_training_step_has_a_share() -> None:
+    """Forward moves 4 GB in 4 ms, and backward 2 GB in 2 ms; the arithmetic of neither takes as long."""
+    work = Work(6_000_000_000, 3_000_000, forward=Work(4_000_000_000, 1_000_000))
+    measured = timing(solution_ns=6 * MS)
+    rows = tuple(Row(name, timing(solution_ns=ms * MS).turns) for name, ms in (("forward", 4), ("backward", 2)))
+    step = with_light(passed(timing=dataclasses.replace(measured, rows=rows)), work)
+    assert work.backward == Work(2_000_000_000, 2_000_000)
+    assert step.share_of_light is not None
+    shares = shares_of_parts(step)
+    assert shares.keys() == {"forward", "backward"}
+    assert [share for share, _ in shares.values()] == [pytest.approx(step.share_of_light, rel=1e-3)] * 2
+    assert shares_of_parts(convolution()) == {}
 
 
 def test_faster_than_light_is_shown_as_it_is() -> None:

@@ -65,6 +65,8 @@ class InProcessDevice:
 
     def begin(self, conditions: Conditions) -> None: ...
 
+    def end_forward(self) -> None: ...
+
     def peak_bytes(self) -> int | None:
         return 77
 

@@ -185,7 +185,7 @@ def test_a_converted_baseline_returns_what_the_reference_does(layer: Setting, dt
     step = layer.reference.step
     assert step is not None
     model = layer.reference.construct(1).model
-    take = _stepping(optimize(model, Optimization(dtype=dtype)), model, step)
+    take = _stepping(optimize(model, Optimization(dtype=dtype)), model, step, lambda: None)
     found = take(*layer.reference.make_inputs(1))
     assert [one.dtype for one in found] == [torch.float32] * 5
 

@@ -72,6 +72,7 @@ class CudaDevice(WorkerDevice):
         self._metric: str = Conditions().metric
         self._captures = Captures()
         self._hold_ns = 0
+        self._stream = 0
         self._late_inputs = False
         self._peak_bytes: int | None = None
 
@@ -98,6 +99,12 @@ class CudaDevice(WorkerDevice):
         self._late_inputs = conditions.late_inputs
         self._peak_bytes = None
 
+    def end_forward(self) -> None:
+        if self._meter is not None and self._metric == "forward":
+            self._meter.record_end(self._stream)
+        elif self._meter is not None and self._metric == "backward":
+            self._meter.record_start(self._stream)
+
     def peak_bytes(self) -> int | None:
         return self._peak_bytes
 
@@ -113,7 +120,7 @@ class CudaDevice(WorkerDevice):
         Raises: DeviceFault, and what the call raises.
         """
         meter = self._ready()
-        stream = meter.stream()
+        stream = self._stream = meter.stream()
         late = [extent(value) for value in inputs if self._late_inputs and self._may_be_late(value)]
         if self._metric == "gpu_warm":
             late = self._lead_in.pieces(late)
@@ -171,7 +178,8 @@ class CudaDevice(WorkerDevice):
         started = clock_ns()
         result = call()
         launch_ns = clock_ns() - started
-        meter.record_end(stream)
+        if self._metric != "forward":  # its end came before
+            meter.record_end(stream)
         queued = is_held and not meter.has_started()  # the end as well as all before it
         self._lead_in.mark_end(stream)
         return Measured(result, None, None, launch_ns=launch_ns, queued=queued)

@@ -327,11 +327,11 @@ class TrainingStep(torch.nn.Module):
     def __init__(self, model: torch.nn.Module, step: Step) -> None:
         super().__init__()
         self.model = model
-        self._step = step
+        self.step = step
 
     def forward(self, *given: Any) -> Any:
         own = dict(self.model.named_parameters())
-        return training_step(self.model, given, self._step, [own[name] for name in self._step.parameters])
+        return training_step(self.model, given, self.step, [own[name] for name in self.step.parameters])
 
     def state_dict(self, *arguments: Any, **options: Any) -> Any:
         return self.model.state_dict(*arguments, **options)

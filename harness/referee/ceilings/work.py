@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,9 +14,10 @@ from torch.utils.flop_counter import flop_registry
 from harness.model.environment import Flag
 from harness.model.evaluation import Work
 from harness.referee.answers.operator_mode import OperatorMode
-from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, dtype_name
+from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, TrainingStep, dtype_name
 from harness.referee.answers.rows import tensors_in
 from harness.referee.setting import Setting
+from harness.sandbox.wire.construction import is_differentiable
 
 
 def work_of(setting: Setting) -> Work | None:
@@ -33,10 +34,11 @@ def work_of(setting: Setting) -> Work | None:
         read = (*model.parameters(), *model.buffers(), *tensors_in(inputs))
         nbytes = stated("least_bytes") or nbytes_of(read) + written
         least = stated("least_operations")
-        operations = _count(setting, inputs) if least is None else Operations(least)
+        operations = _count(setting, model, inputs) if least is None else Operations(least)
         if not nbytes:
             return None
-        return Work(nbytes, operations.total or None, min(written, nbytes), operations.convolutions)
+        forward = None if stated("least_bytes") or least is not None else _forward(setting, inputs)
+        return Work(nbytes, operations.total or None, min(written, nbytes), operations.convolutions, forward)
     except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
         return None
 
@@ -49,7 +51,7 @@ def is_computed_in(precision: str, setting: Setting, flags: Mapping[str, Flag]) 
     """
     try:
         inputs = _inputs(setting)
-        products = _count(setting, inputs).products
+        products = _count(setting, setting.model, inputs).products
     except (torch.OutOfMemoryError, MemoryError):
         return True
     if products:
@@ -63,11 +65,25 @@ def _precision(dtype: str, may_be_tf32: Flag) -> str:
     return "tf32" if dtype == "float32" and may_be_tf32 is True else dtype
 
 
-def _count(setting: Setting, inputs: Sequence[Any]) -> Operations:
+def _forward(setting: Setting, inputs: Sequence[Any]) -> Work | None:
+    """Count what a training step does before its gradients; None where a call is none."""
+    model, spec = setting.model, setting.spec
+    if not isinstance(model, TrainingStep):
+        return None
+    given, own = inputs[: -model.step.cotangents], model.model
+    gradients = len(model.step.parameters) + sum(map(is_differentiable, given))
+    outputs = len(spec.shapes) - gradients
+    written = replace(spec, shapes=spec.shapes[:outputs], dtypes=spec.dtypes[:outputs]).nbytes
+    read = nbytes_of((*own.parameters(), *own.buffers(), *tensors_in(given)))
+    counted = _count(setting, own, given)
+    return Work(read + written, counted.total or None, written, counted.convolutions)
+
+
+def _count(setting: Setting, model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
     if setting.reference.irregular:  # torch's formulas take a sparse operand for a dense one
         return NO_OPERATIONS
     count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
-    return count(setting.model, inputs)
+    return count(model, inputs)
 
 
 def _inputs(setting: Setting) -> list[Any]:

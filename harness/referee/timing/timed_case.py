@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from harness.model.arms import ArmName, Metric, ReferenceArm
+from harness.model.arms import OF_STEPS, ArmName, Metric, ReferenceArm
 from harness.model.build import CompiledBaseline
 from harness.model.check import Check
 from harness.model.config import TimingConfig
@@ -143,7 +143,8 @@ class TimedCase:
                     floors=floors,
                 )
                 graph = [name for name in config.metrics if name == "graph"]
-                further = [name for name in config.metrics if name not in (arms.metric, "graph")]
+                left_out = ("graph", arms.metric, *(() if self._case.setting.problem.backward else OF_STEPS))
+                further = [name for name in config.metrics if name not in left_out]
                 rows = self._rows(arms, further, config)
                 described = self._describe()  # by workers that graphs haven't harmed yet
                 compiled = self._references.look_back()

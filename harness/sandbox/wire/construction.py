@@ -109,16 +109,22 @@ def take_batch_statistics(model: Module) -> None:
 
 
 def training_step(
-    model: Callable[..., Any], given: Sequence[Any], step: Step, parameters: Sequence[torch.nn.Parameter]
+    model: Callable[..., Any],
+    given: Sequence[Any],
+    step: Step,
+    parameters: Sequence[torch.nn.Parameter],
+    end_forward: Callable[[], None] = lambda: None,
 ) -> tuple[Tensor, ...]:
     """Call a model forward and backward: return its outputs, then the gradients of its floating inputs, then those of
-    these parameters, which are the step's; zeros for what isn't used.
+    these parameters, which are the step's; zeros for what isn't used. `end_forward` is called once it has returned.
 
     Raises: TypeError where the structure is another, or where other outputs have gradients.
     """
     inputs, cotangents = as_leaves(given[: -step.cotangents]), given[-step.cotangents :]
     with torch.enable_grad():
-        structure, outputs = unpack(model(*inputs))
+        returned = model(*inputs)
+        end_forward()
+        structure, outputs = unpack(returned)
         if structure != step.structure or not all(isinstance(one, Tensor) for one in outputs):
             raise TypeError(f"returned a {structure} where the reference returns a {step.structure}")
         reached = [output for output in outputs if output.requires_grad]

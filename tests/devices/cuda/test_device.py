@@ -16,7 +16,7 @@ from harness.devices.base import Measured
 from harness.devices.cuda.device import CudaDevice
 from harness.devices.cuda.host import measure_timer_overhead
 from harness.devices.cuda.tracer import END, EVICT, LEAD_IN
-from harness.model.arms import Metric
+from harness.model.arms import OF_STEPS, Metric
 from harness.referee.timing.launch_hold import LaunchHold
 from harness.sandbox.wire.device import Conditions
 from tests.machine import ROOT
@@ -206,10 +206,26 @@ def test_metrics_differ_as_they_must(device: CudaDevice) -> None:
     times = {
         metric: middle_ns(under(device, LaunchHold().conditions(metric), lambda: cached * 2, inputs=[cached]))
         for metric in get_args(Metric)
+        if metric not in OF_STEPS
     }
     assert times["gpu_warm"] < times["gpu_cold"] - 1_000
     assert 5_000 + times["gpu_cold"] < times["end_to_end"] < 300_000
     assert 0.85 * times["gpu_cold"] < times["graph"] < 1.3 * times["gpu_cold"]
+
+
+def test_a_step_is_the_sum_of_its_parts(device: CudaDevice) -> None:
+    x = torch.rand(2**26, device="cuda")
+
+    def step() -> torch.Tensor:
+        y = x * 2
+        device.end_forward()
+        return (y + 1) * y
+
+    whole, forward, backward = (
+        middle_ns(under(device, LaunchHold().conditions(metric), step)) for metric in ("gpu_cold", *OF_STEPS)
+    )
+    assert 1.5 * forward < backward
+    assert 0.97 * whole < forward + backward < 1.06 * whole
 
 
 def test_a_graph_with_large_outputs_is_replayed_as_quickly(device: CudaDevice) -> None:

@@ -35,6 +35,19 @@ def test_products_are_told_from_convolutions(tmp_path: Path) -> None:
     assert (work.operations, work.convolutions) == (2 * 6 * 6 * 4, 0)
 
 
+def test_a_training_step_has_two_parts(tmp_path: Path) -> None:
+    """Forward reads input and weight, and writes the output; backward reads the cotangent, and writes two gradients."""
+    layer = "self.layer = nn.Linear(4, 8, bias=False)"
+    made = setting(tmp_path, "return self.layer(x)", "torch.rand(rows, 4)", layer, yaml="backward: true\n")
+    work = work_of(made)
+    x, weight, y = 6 * 4, 4 * 8, 6 * 8
+    product = 2 * 6 * 4 * 8
+    assert work is not None
+    assert work.forward == Work(4 * (x + weight + y), product, 4 * y, convolutions=0)
+    assert work.backward == Work(4 * (y + x + weight), 2 * product)
+    assert (work.least_bytes, work.operations) == (8 * (x + weight + y), 3 * product)
+
+
 def test_what_multiplies_no_matrices_counts_no_operations(tmp_path: Path) -> None:
     assert work_of(setting(tmp_path, "return x.abs()")) == Work(4 * 2 * 24, None, 4 * 24)
 

@@ -353,6 +353,23 @@ def test_a_baseline_that_fails_in_a_further_metric_costs_that_row_alone(dies: bo
     assert len(headlines) < 2 * 16  # the headline's turns are taken once
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_the_parts_of_a_training_step_are_measured_in_rows_of_their_own(
+    backward: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(InProcessDevice, "end_forward", lambda self: ended.append("forward"))
+    setting = setting_of(tmp_path, DOUBLE.replace("5000", "50"), "backward: true\n" if backward else "")
+    config = replace(CONFIG, timing=replace(CONFIG.timing, metrics=("forward", "backward")))
+    with opened_case(setting, Honest, config=config) as opened:
+        opened.late = {"control": InProcessWorker(times=(2_000,))}
+        outcome = opened.outcome()
+        asked = {turn.conditions.metric for turn in opened.solution.turns}
+    assert [row.metric for row in outcome.timing.rows] == (["forward", "backward"] if backward else [])
+    assert asked == {"gpu_cold", *(("forward", "backward") if backward else ())}
+    assert bool(ended) is backward
+
+
 class Lazy(nn.Module):
     """Right until it is told that it may be lazy: then zeros in all rows."""
 
