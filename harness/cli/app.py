@@ -27,6 +27,7 @@ from harness.cli.list import check, list_workspace, prompt
 from harness.cli.mcp import mcp
 from harness.cli.new import import_app, init, new_app
 from harness.cli.nvidia_tools import profile, sanitize
+from harness.cli.printing import print_json
 from harness.cli.run import compare, run
 from harness.cli.serve import serve
 from harness.cli.show import diff, explain, feedback, show
@@ -35,6 +36,7 @@ from harness.cli.store import index
 from harness.cli.watch import watch
 from harness.errors import HarnessError, UsageError
 from harness.reports import quoted
+from harness.suggest import did_you_mean
 from harness.workspace.settings import find_settings
 
 _EPILOG = """Examples:
@@ -104,7 +106,18 @@ class _InGroups(typer.core.TyperGroup):
 
 
 class _PlainCommand(typer.core.TyperCommand):
-    """Lists arguments by their names alone: newer versions of typer add Python's types, `solution <str>`."""
+    """Lists arguments by their names alone: newer versions of typer add Python's types, `solution <str>`. Names the
+    problems where one is missing."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if error.param is not None and error.param.name == "problem" and not error.message:  # it is missing
+                from harness.workspace.workspace import find_workspace
+
+                error.message = did_you_mean("", find_workspace(Path.cwd()).problem_names()).strip()
+            raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write = formatter.write_dl
@@ -173,6 +186,9 @@ def main() -> None:
     try:
         try:
             settings.prepare(app)(prog_name="harness", standalone_mode=True)
+        except (HarnessError, SystemExit) as error:
+            _tell_as_json(error)
+            raise
         finally:
             _flush()
     except HarnessError as error:
@@ -193,6 +209,13 @@ def main() -> None:
         else:
             print(quoted(traceback.format_exc().rstrip(), "| "), file=sys.stderr)
         sys.exit(exit_codes.MACHINE)
+
+
+def _tell_as_json(error: HarnessError | SystemExit) -> None:
+    """Print the error on stdout, too, where JSON is asked for."""
+    mistake = getattr(error.__context__, "format_message", None)  # of the line: the parser has told it, and ended
+    if "--json" in sys.argv and (mistake or isinstance(error, HarnessError)):
+        print_json({"error": mistake() if mistake else str(error)})
 
 
 def _flush() -> None:

@@ -93,6 +93,7 @@ def test_help_names_the_exit_codes(harness: Shell) -> None:
         ("doctor --again", "say --roofline, too"),
         ("config show wacth", "no command 'wacth'. Did you mean 'watch'?"),
         ("list maxpol2d", "'maxpool2d'?"),
+        *((command, "Valid: maxpool2d, relu.") for command in ("prompt", "watch", "history", "new solution")),
         ("-C nowhere list", "--workspace nowhere: "),
         ("rnu", "'rnu'"),
     ],
@@ -105,6 +106,23 @@ def test_a_mistake_ends_with_two_and_says_what_is_meant_before_anything_runs(
     assert (outcome.code, outcome.out) == (2, "")
     assert words.format(root=workspace) in " ".join(outcome.err.split())
     assert not (workspace / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run maxpol2d", "'maxpool2d'?"),
+        ("compare --backend rocm", "'rocm'"),
+        ("run maxpool2d --sede 1", "--sede"),
+        ("list rleu", "'relu'?"),
+        ("-C nowhere list", "nowhere"),
+    ],
+)
+def test_with_json_a_mistake_is_an_object_on_stdout_too(harness: Shell, workspace: Path, line: str, words: str) -> None:
+    outcome = harness(*line.split(), "--json")
+    assert outcome.code == 2
+    assert words in json.loads(outcome.out)["error"]
+    assert words in " ".join(outcome.err.split())
 
 
 @pytest.mark.parametrize("words", [["maxpool2d/plain"], ["solutions/maxpool2d/plain/"], ["maxpool2d", "pl*"]])

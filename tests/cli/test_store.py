@@ -165,7 +165,7 @@ def test_sources_cannot_steer_the_terminal(harness: Shell, results: Path) -> Non
         ("show 20261121T100000-aaaaaaab", "'20261121T100000-aaaaaaaa'?"),
         ("show 2026", "'2026' fits several"),
         ("show --results nosuch", "no folder nosuch"),
-        ("show last --json --log", "ask for one"),
+        ("show last --source --log", "ask for one"),
         ("show last --statistics", "--statistics"),
         ("history maxpol2d", "'maxpool2d'?"),
         ("history maxpool2d plane", "'plain'?"),
