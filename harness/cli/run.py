@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.model.evaluation import Evaluation
+    from harness.workspace.selection import Task
 
 
 @spread
@@ -69,7 +70,8 @@ def run(
         if reference is not None:
             if len(words) != 1:
                 raise UsageError(f"--reference goes with one file that holds ModelNew; not {', '.join(words)}")
-            workspace, words, kept = stack.enter_context(workspace_of_files(reference, Path(words[0]), Path.cwd()))
+            attempt = Path(words[0])
+            workspace, words, kept = stack.enter_context(workspace_of_files(reference, attempt, Path.cwd()))
             options = replace(options, results=options.results or kept)
         elif words[0].endswith(".py"):
             raise UsageError(f"{words[0]} is a file: name the file with Model as well, --reference ref.py")
@@ -78,6 +80,8 @@ def run(
             words[:1] = words[0].removeprefix("solutions/").strip("/").split("/", 1)  # as reports and the shell name it
         named = words[1:] + (solution or [] if reference is None else [])
         tasks, broken = tasks_of(workspace, words[0], named, options.case or [])
+        if reference is not None:
+            tasks = [_of_files(task, str(reference), str(attempt)) for task in tasks]
 
         def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
             from harness.reports import run_report
@@ -85,6 +89,10 @@ def run(
             return run_report(evaluations, options.verbose)
 
         evaluate(workspace, tasks, options, report, broken)
+
+
+def _of_files(task: Task, reference: str, attempt: str) -> Task:
+    return replace(task, problem=replace(task.problem, file=reference), solution=replace(task.solution, file=attempt))
 
 
 @spread

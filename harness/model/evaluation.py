@@ -42,6 +42,8 @@ class ProblemRef:
     sha256: str
     precision: str
     title: str = ""
+    file: str | None = None
+    """The path of the bare file that it was made of, as it was named; None for a folder."""
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -57,6 +59,8 @@ class SolutionRef:
     files: dict[str, str] = field(default_factory=dict)
     """The folder's text files by their path in it: what was judged, and the author's prose, kept whatever becomes of
     the folder."""
+    file: str | None = None
+    """The path of the bare file that it was made of, as it was named; None for a folder."""
 
 
 @dataclass(frozen=True, config=RECORD)

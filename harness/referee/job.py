@@ -41,7 +41,9 @@ def make_job(run: str, task: Task, config: Config, seed: int) -> Job:
         cases=task.cases,
         config=config,
         seed=seed,
-        problem_ref=ProblemRef(problem.name, problem.sha256, problem.precision or "float32", problem.title),
+        problem_ref=ProblemRef(
+            problem.name, problem.sha256, problem.precision or "float32", problem.title, problem.file
+        ),
         solution_ref=SolutionRef(
             name=solution.name,
             sha256=solution.sha256,
@@ -50,5 +52,6 @@ def make_job(run: str, task: Task, config: Config, seed: int) -> Job:
             expected_verdict=about.expected_verdict,
             explanation=about.explanation.strip(),
             files=solution.texts(),
+            file=solution.file,
         ),
     )

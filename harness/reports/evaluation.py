@@ -84,15 +84,27 @@ def simulated_words(evaluation: Evaluation) -> str:
 def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> Iterator[Block]:
     """Say why it failed and what to do next; the details when asked for. Where the simulator has seen a fault, its line
     and what else was seen are no details."""
-    yield Prose(failure.reason)
+    yield Prose(_by_its_files(evaluation, failure.reason))
     if checks := seen_by(failure):
         yield Line(f"seen by: {checks} (see 'harness explain {failure.evidence[0].check}')")
     details = failure.details
     if details and not verbose and evaluation.verdict not in _DETAILS_AT_ONCE:
         details = details.partition("\n\n")[0] if _QUOTED_LINE.match(details) else None
     if details:
-        yield Prose(details, "faint")
-    yield Line((Span("next: ", "strong"), failure.next_step))
+        yield Prose(_by_its_files(evaluation, details), "faint")
+    yield Line((Span("next: ", "strong"), _by_its_files(evaluation, failure.next_step)))
+
+
+def _by_its_files(evaluation: Evaluation, words: str) -> str:
+    """Call bare files as the user does, where the words mean the copies that were judged."""
+    problem, solution = evaluation.problem, evaluation.solution
+    for file, folder, copy in (
+        (problem.file, f"problems/{problem.name}", "problem.py"),
+        (solution.file, f"solutions/{problem.name}/{solution.name}", "solution.py"),
+    ):
+        if file:
+            words = words.replace(f"{folder}/{copy}", copy).replace(copy, file)
+    return words
 
 
 def record(evaluation: Evaluation) -> Pairs:
@@ -186,8 +198,10 @@ def again(evaluation: Evaluation, all_cases: Collection[str] | None) -> Section:
     plain = dataclasses.replace(correctness, sanitize=False)
     settings = changed_settings(dataclasses.replace(evaluation.config, correctness=plain))
     problem, solution = evaluation.problem.name, evaluation.solution.name
-    if all_cases is None:
-        words = ["harness", "run", f"{solution}.py", "--reference", f"{problem}.py"]
+    file, reference = evaluation.solution.file, evaluation.problem.file
+    if file or all_cases is None:
+        all_cases = None
+        words = ["harness", "run", file or f"{solution}.py", "--reference", reference or f"{problem}.py"]
     else:
         words = ["harness", "run", "--problem", problem, "--solution", solution]
     words += ["--backend", evaluation.environment.backend, "--seed", str(evaluation.seed)]

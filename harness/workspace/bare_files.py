@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import InvalidFile, UsageError
 from harness.workspace.workspace import Workspace, find_workspace
 
 
@@ -17,18 +17,28 @@ from harness.workspace.workspace import Workspace, find_workspace
 def workspace_of_files(reference: Path, attempt: Path, start: Path) -> Iterator[tuple[Workspace, list[str], Path]]:
     """A workspace of copies, for as long as the context lasts, with the names of its problem and its solution, those of
     the files, and the folder for its results. Where `start` lies in a workspace, that one's configs and results serve.
-    Raises: UsageError where a file can't be read."""
+    Raises: UsageError where a file can't be read; InvalidFile of the context, with the files' own names."""
     results = start / "results"
     with tempfile.TemporaryDirectory(prefix="harness-files-") as folder:
         root = Path(folder)
-        _copy(reference, root / "problems" / reference.stem / "problem.py")
-        _copy(attempt, root / "solutions" / reference.stem / attempt.stem / "solution.py")
+        copies = {
+            root / "problems" / reference.stem / "problem.py": reference,
+            root / "solutions" / reference.stem / attempt.stem / "solution.py": attempt,
+        }
+        for copy, source in copies.items():
+            _copy(source, copy)
         with contextlib.suppress(UsageError):
             around = find_workspace(start)
             results = around.results
             if (around.root / "configs").is_dir():
                 shutil.copytree(around.root / "configs", root / "configs")
-        yield Workspace(root), [reference.stem, attempt.stem], results
+        try:
+            yield Workspace(root), [reference.stem, attempt.stem], results
+        except InvalidFile as error:
+            words = str(error)
+            for copy, source in copies.items():
+                words = words.replace(str(copy), str(source))
+            raise InvalidFile(words) from None
 
 
 def _copy(source: Path, target: Path) -> None:

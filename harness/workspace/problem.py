@@ -109,6 +109,8 @@ class Problem:
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     backward: bool = False
     batch_statistics: bool = False
+    file: str | None = None
+    """The path of the bare file that it was made of, as it was named."""
 
     @property
     def sha256(self) -> str:
@@ -168,7 +170,11 @@ def _read_source(path: Path) -> str:
     defined = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
     for name in ("Model", "get_inputs", "get_init_inputs"):
         if name not in defined:
-            raise InvalidFile(f"{path}: '{name}' is not defined; a problem needs Model, get_inputs, get_init_inputs")
+            swapped = "; it has ModelNew: is it the solution, and swapped with the reference?"
+            raise InvalidFile(
+                f"{path}: '{name}' is not defined; a problem needs Model, get_inputs, get_init_inputs"
+                f"{swapped if 'ModelNew' in defined else ''}"
+            )
     return source
 
 

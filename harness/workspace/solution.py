@@ -71,6 +71,8 @@ class Solution:
     problem: str
     folder: Path
     about: SolutionFile
+    file: str | None = None
+    """The path of the bare file that it was made of, as it was named."""
 
     @property
     def source_path(self) -> Path:

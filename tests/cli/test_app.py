@@ -51,6 +51,11 @@ def test_help_names_the_exit_codes(harness: Shell) -> None:
         ("run .. --reference ..", "No such file"),
         ("run new.py --reference nosuch.py", "nosuch.py: No such file"),
         ("run new.py other.py --reference ref.py", "one file"),
+        (
+            "run problems/relu/problem.py --reference solutions/maxpool2d/plain/solution.py",
+            "harness: solutions/maxpool2d/plain/solution.py: 'Model' is not defined; a problem needs Model, "
+            "get_inputs, get_init_inputs; it has ModelNew: is it the solution, and swapped",
+        ),
         ("compare -p rlu", "'relu'?"),
         ("compare -p relu", "'harness list'"),
         ("compare -s plan", "'plain'?"),

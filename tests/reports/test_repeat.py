@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.model.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
 from harness.model.evaluation import Evaluation
@@ -31,6 +32,16 @@ def test_a_part_of_the_cases_is_named() -> None:
 def test_bare_files_are_named_as_files() -> None:
     repeat = command(simulated(cases=("full",)), None)
     assert repeat == "harness run plain.py --reference relu.py --backend sim --seed 5692163613755307619"
+
+
+def test_bare_files_are_named_by_the_paths_that_were_named() -> None:
+    made = simulated(cases=("full",))
+    made = replace(
+        made, problem=replace(made.problem, file="a/ref 1.py"), solution=replace(made.solution, file="b/s.py")
+    )
+    repeat = command(made, CASES)
+    assert repeat.startswith("harness run b/s.py --reference 'a/ref 1.py' --backend sim ")
+    assert "--case" not in repeat
 
 
 def test_changed_settings_stand_in_a_file() -> None:
