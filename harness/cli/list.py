@@ -59,12 +59,13 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """
     from harness.gate import load_policy
-    from harness.reports import one_line
+    from harness.reports import one_line, several
     from harness.workspace.selection import faults_of, select_problems
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    found = faults_of(workspace, select_problems(workspace, problem) if problem else None)
+    names = select_problems(workspace, problem) if problem else workspace.problem_names()
+    found = faults_of(workspace, names if problem else None)
     if not problem:
         try:
             load_policy(None, workspace.root)
@@ -74,7 +75,9 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     if json:
         print_json({"faults": faults})
     else:
-        for line in map(one_line, faults or ["nothing is wrong"]):
+        count = several(sum(len(workspace.solution_names(name)) for name in names), "solution")
+        whole = f"nothing is wrong in the files of {several(len(names), 'problem')} and {count}; none was judged"
+        for line in map(one_line, faults or [whole]):
             typer.echo(line)
     if faults:
         raise typer.Exit(exit_codes.USAGE)

@@ -14,6 +14,7 @@ from harness.model.verdict import Verdict
 from harness.store.journal import Journal
 from tests.cli.shell import WITHOUT_TORCH, Shell, python
 from tests.examples import failed, passed
+from tests.wording import tells
 
 INSTRUMENTS = ("profile", "sanitize")
 
@@ -147,7 +148,10 @@ def test_a_broken_file_ends_with_two_and_its_place(harness: Shell, workspace: Pa
 
 
 def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
-    assert (harness("check").code, harness("check").out) == (0, "nothing is wrong\n")
+    fine = harness("check")
+    assert fine.code == 0
+    assert tells(fine.out, "nothing is wrong", "2 problems", "2 solutions", "none")
+    assert tells(harness("check", "relu").out, "1 problem", "0 solutions")
     (workspace / "problems/maxpool2d/problem.yaml").write_text("tolerence: exact")
     (workspace / "problems/relu/problem.py").write_text("def (")
     (workspace / "configs/quick.yaml").write_text("timing: {blokcs: 6,\n  calls_per_turn: 0}")
