@@ -137,6 +137,10 @@ _KNOWN_CAUSES = (
         "nearly every value is off: look for a term or an input that is left out, another layout, another order",
     ),
     (
+        r"\A[^\n]*(?:Cannot call @triton\.jit'd|'(?:Autotuner|Heuristics)' object is not callable)",
+        "launch the kernel on a grid: kernel[(programs,)](…)",
+    ),
+    (
         r"\A(?:Attribute|Index|Key|Name|Type|Value)Error in forward\(\): (?!ModelNew)",
         "mend the exception: the traceback names the line",
     ),

@@ -99,6 +99,8 @@ class TritonKernels:
         from triton.runtime.autotuner import Autotuner
 
         executor, builder = interpreter.GridExecutor, interpreter.InterpreterBuilder
+        function = interpreter.InterpretedFunction
+        function.__call__ = self._called(function.__call__)
         executor.__init__ = self._made(executor.__init__, interpreter.interpreter_builder)
         executor.__call__ = self._launched(executor.__call__)
         executor._init_args_hst = lambda _, args, kwargs: (list(args), dict(kwargs))  # all of it is the host's memory
@@ -111,6 +113,14 @@ class TritonKernels:
         offer_libdevice(interpreter)
         offer_bfloat16(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
+
+    def _called(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(function: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._launch is None:  # in the words of the compiler's JITFunction
+                raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
+            return call(function, *args, **kwargs)
+
+        return called
 
     def _made(self, init: Callable[..., None], grid: Any) -> Callable[..., None]:
         def made(executor: Any, fn: Any, *rest: Any, **more: Any) -> None:

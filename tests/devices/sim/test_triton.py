@@ -137,6 +137,8 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "without_a_size": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace(", BLOCK=256", "")),
     "with_one_too_many": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace(", BLOCK=256", ", 3, 4, BLOCK=256")),
     "no_sequence": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("(triton.cdiv(x.numel(), 256),)", "4")),
+    "no_grid": (Verdict.RUNTIME_ERROR, KERNEL, "double(x, y, x.numel(), BLOCK=256)"),
+    "tuned_without_a_grid": (Verdict.RUNTIME_ERROR, KERNEL, "double(x, y, x.numel())", TUNED),
     "too_large_a_grid": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("256),)", "256), 1, 65_536)")),
     "in_bfloat16": (Verdict.PASSED, BFLOAT16, CALL),
     "sums_in_bfloat16": (Verdict.PASSED, BFLOAT16_SUMS, CALL, PLUS),
@@ -202,6 +204,15 @@ def test_what_triton_s_compiler_would_refuse_is_told_with_its_line(
     failure = judged[name].failure
     assert failure is not None
     assert failure.reason.startswith(f"a Triton kernel doesn't compile: {words}")
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", ["no_grid", "tuned_without_a_grid"])
+def test_a_call_without_a_grid_is_told_to_have_one(judged: dict[str, Evaluation], name: str) -> None:
+    failure = judged[name].failure
+    assert failure is not None
+    assert "nterpreter" not in f"{failure.reason}{failure.details}"
+    assert "grid" in failure.next_step
 
 
 @pytest.mark.sim
