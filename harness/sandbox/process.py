@@ -34,11 +34,14 @@ from harness.sandbox.wire.frames import PeerClosed
 from harness.sandbox.wire.layout import files_folder, scratch_folder
 from harness.sandbox.wire.means import LEVELS, Level, level_of
 from harness.sandbox.wire.messages import (
+    Construct,
     Done,
+    Load,
     Raised,
     Ready,
     Reply,
     Request,
+    TakeTurn,
     TraceTried,
     TryTrace,
     TurnTaken,
@@ -53,6 +56,13 @@ _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)
 """The signals of the kernel when memory runs out, of programs that watch it, and of operators."""
 _ENDING_S = 30
 """The time limit for a process that has hung up to be gone: freeing much memory takes its time."""
+
+_STAGES: dict[type, str] = {
+    Load: "during the import",
+    Construct: "during the module's construction",
+    TakeTurn: "during a call of the module",
+}
+_BETWEEN = "outside of the module's calls"
 
 
 class TextsNotBuilt(Exception):
@@ -374,7 +384,7 @@ class WorkerProcess:
         ending = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended by itself with exit code {code}"
         self._output.finish()
         failed = SolutionFailed(
-            Verdict.CRASHED, f"the process {ending} during {type(request).__name__}", self.output or None
+            Verdict.CRASHED, f"the process {ending} {_STAGES.get(type(request), _BETWEEN)}", self.output or None
         )
         if -code in _SENT_BY_OTHERS:
             raise self._killed(failed)

@@ -22,7 +22,7 @@ from harness.sandbox import process
 from harness.sandbox.family import has_ended
 from harness.sandbox.outcome import SolutionFailed, WorkerKilled
 from harness.sandbox.process import Made, SolutionRaised, WorkerProcess
-from harness.sandbox.wire.messages import Describe, Load, Raised
+from harness.sandbox.wire.messages import Construct, Describe, Load, Raised, TakeTurn
 from tests.fork_servers import OwnForkServers
 
 pytestmark = pytest.mark.sim
@@ -94,7 +94,7 @@ def test_output_keeps_its_beginning_and_its_end(workers: Workers, tmp_path: Path
             load(worker, tmp_path, text)
         output = worker.output
     assert caught.value.verdict is Verdict.CRASHED
-    assert "exit code 3" in str(caught.value)
+    assert "exit code 3 during the import" in str(caught.value)
     assert output.startswith("first words")
     assert output.endswith("last words")
     assert len(output) < 50_000
@@ -118,6 +118,22 @@ def test_worker_that_dies_between_questions_crashed(workers: Workers, tmp_path: 
         with pytest.raises(SolutionFailed, match="exit code 7") as caught:
             worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
     assert caught.value.verdict is Verdict.CRASHED
+
+
+@pytest.mark.parametrize(
+    ("request_", "stage"),
+    [(Construct([], 1), "construction"), (TakeTurn(()), "call of the module"), (Describe(), "outside")],
+)
+def test_a_crash_is_told_by_the_stage_and_not_by_a_message(
+    workers: Workers, tmp_path: Path, request_: Construct | TakeTurn | Describe, stage: str
+) -> None:
+    with workers.start() as worker:
+        load(worker, tmp_path, FINE)
+        os.kill(worker.pid, signal.SIGABRT)
+        with pytest.raises(SolutionFailed, match="SIGABRT") as caught:
+            worker.ask(request_, 60)
+    assert stage in str(caught.value)
+    assert type(request_).__name__ not in str(caught.value)
 
 
 FINE = "class ModelNew: pass\n"
