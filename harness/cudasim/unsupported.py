@@ -21,7 +21,7 @@ _HEADERS = {
     r"cusparse": ("cuSPARSE", r"(cu|CU)(sparse|SPARSE)\w*"),
     r"cusolver": ("cuSOLVER", r"(cu|CU)(solver|SOLVER)\w*"),
     r"nvrtc": ("NVRTC", r"(nv|NV)(rtc|RTC)\w*"),
-    r"cuda_fp8|cuda_fp6|cuda_fp4": ("8-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
+    r"cuda_fp[864]\.": ("8-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
     r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": (
         "asynchronous copies and barriers",
         r"\w*(pipeline|barrier)\w*|nvcuda|cuda",

@@ -223,6 +223,10 @@ def test_a_library_that_is_only_included_needs_no_simulation(header: str) -> Non
     assert body(f"#include <{header}>\n#include <cmath>\nint x;") == "\n#include <cmath>\nint x;"
 
 
+def test_a_header_that_is_misspelt_is_never_left_out() -> None:
+    assert body("#include <cuda_fp61.h>\nint x;") == "#include <cuda_fp61.h>\nint x;"
+
+
 def test_a_header_of_ones_own_is_never_left_out() -> None:
     assert body('#include "parts/curves.h"\nint x;') == '#include "parts/curves.h"\nint x;'
     with pytest.raises(Unsupported):
