@@ -51,11 +51,12 @@ def format_error(checks: tuple[Check, ...]) -> str:
 
 
 def derived_words(derived: DerivedTolerance) -> str:
-    """'full: held to 0.003 of the local scale, by the reference's own error (eager 0.0015, strict float32 1e-06)'."""
+    """'full: held to 0.003 of the local scale (|want| + root mean square), by the reference's own error (eager …)'."""
     errors = ", ".join(f"{name} {error:.2g}" for name, error in derived.errors.items())
     why = "the least that is asked" if derived.share == derived.least else "by the reference's own error"
     which = f", output {derived.output}" if derived.output else ""
-    return f"{derived.case}{which}: held to {derived.share:.2g} of the local scale, {why} ({errors})"
+    held = f"held to {derived.share:.2g} of the local scale (|want| + root mean square)"
+    return f"{derived.case}{which}: {held}, {why} ({errors})"
 
 
 def format_rate(per_second: float, unit: str) -> str:

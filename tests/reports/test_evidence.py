@@ -13,7 +13,7 @@ from harness.reports.evaluation import findings, show_report
 from harness.reports.evidence import kernel_rows, numbers_of, seen_by, short_name, trace_words
 from harness.reports.export import to_kernelbench
 from harness.reports.run import run_report
-from tests.examples import cheated, comparison, failed, passed, trace
+from tests.examples import cheated, check, comparison, failed, passed, trace
 from tests.gate.builders import judged
 from tests.reports.leaderboard.samples import CASES, html_page, problem, timed
 from tests.reports.leaderboard.test_page import Document
@@ -79,6 +79,13 @@ def test_the_tolerance_that_is_told_is_that_of_the_inputs_as_drawn() -> None:
     (row,) = (dict(zip((column.head for column in table.columns), cells, strict=True)) for cells in table.rows)
     assert (row["calls"], row["scope"], row["tolerance"]) == ("2", "complete, 1 variant", "0.0001 + 1e-05·|want|")
     assert (row["largest abs."], row["err/tol"]) == ("1e-06", Span("0.25"))
+
+
+def test_the_part_of_a_tolerance_that_is_of_the_items_size_is_told() -> None:
+    found = shown(passed(checks=(check(tolerance=Tolerance(1e-5, 1e-4, 2e-4)),)), width=200)
+    assert "1e-05 + 0.0001·|want| + 0.0002·rms" in " ".join(found.split())
+    assert "root mean square" in found
+    assert "rms" not in shown(passed())
 
 
 def test_show_fits_eighty_columns_whatever_a_kernel_is_called() -> None:
