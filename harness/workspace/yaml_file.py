@@ -86,6 +86,8 @@ def _mapping(text: str, source: str) -> tuple[dict[str, Any], yaml.Node | None]:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
         words = ", ".join(filter(None, (error.problem, error.context)))
+        if mark and error.context_mark and error.context_mark.line < mark.line:  # such as of a bracket that stays open
+            words += f" that begins in line {error.context_mark.line + 1}"
         raise InvalidFile(f"{place}: not valid YAML: {words}") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: also a date of month 13
         raise InvalidFile(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None

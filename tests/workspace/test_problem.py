@@ -146,6 +146,8 @@ def bomb(depth: int) -> str:
         ("title: a\ntags: []\ntitle: b\n", ["'title'", "twice"]),
         ("title: 2024-13-45", ["YAML", "month"]),
         ("title: a\ncases: {small: [\n", [":3:1:"]),
+        ("tags: [a,\n  b\ntitle: a\n", [":3:6:", "line 1"]),
+        ("title: 'a\ntags: []\n", [":3:1:", "line 1"]),
         ("tags: &a [*a]\n", ["alias"]),
         # what would take minutes
         (bomb(8), ["too many values", "line 1", "aliases"]),
