@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,14 +98,15 @@ def prompt(problem: ProblemName) -> None:
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
-    newest = {entry.solution: entry for entry in index.entries(problem=name)}
-    latest = {solution: newest.get(solution) for solution in workspace.solution_names(name)}
-    chosen = {
-        solution: last
-        for solution, last in latest.items()
-        if not failed or (last and last.verdict is not last.expected_verdict)
-    }
-    solutions = [_solution(solution, last) for solution, last in chosen.items()]
+    entries: dict[str, list[Entry]] = {}
+    for entry in index.entries(problem=name):
+        entries.setdefault(entry.solution, []).append(entry)
+    solutions = []
+    for solution in workspace.solution_names(name):
+        last = entries[solution][-1] if solution in entries else None
+        fault = _sanitized_fault(entries[solution], index) if last else None
+        if not failed or (last and (fault or last).verdict is not last.expected_verdict):
+            solutions.append(_solution(solution, last, fault))
     try:
         problem = workspace.problem(name)
     except InvalidFile as error:  # one broken file hides nothing else
@@ -119,15 +121,30 @@ def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[
     }
 
 
-def _solution(name: str, last: Entry | None) -> dict[str, Any]:
+def _sanitized_fault(entries: Sequence[Entry], index: Index) -> Entry | None:
+    """Return what the last look at every access found, where the newest evaluation passes the same files without it."""
+    last = entries[-1]
+    files = last.solution_sha256, last.problem_sha256
+    same = [one for one in entries if one.backend == "sim" and (one.solution_sha256, one.problem_sha256) == files]
+    same = [one for one in same if one.verdict.passed or one.verdict.blames_solution]
+    if not (last.verdict.passed and any(one.verdict.blames_solution for one in same)):
+        return None
+    looked = (one for one in reversed(same) if index.evaluation(one.id).config.correctness.sanitize)
+    found = next(looked, last)
+    return found if found.verdict.blames_solution else None
+
+
+def _solution(name: str, last: Entry | None, fault: Entry | None) -> dict[str, Any]:
     if last is None:
         return {"name": name, "last_verdict": None}
+    sanitized = {"sanitized": {"verdict": fault.verdict.value, "evaluation": fault.id}} if fault else {}
     return {
         "name": name,
         "last_verdict": last.verdict.value,
         "backend": last.backend,
         "at": last.started_at,
         "evaluation": last.id,
+        **sanitized,
     }
 
 
@@ -149,6 +166,7 @@ def _print(listing: list[dict[str, Any]], nothing: str) -> None:
         for solution in entry["solutions"] or [{"name": "(no solution)", "last_verdict": ""}]:
             verdict = "never run" if solution["last_verdict"] is None else solution["last_verdict"]
             where = f" on {solution['backend']}, {solution['at'][:16]}" if "backend" in solution else ""
-            rows.append(f"  {solution['name']:<24} {verdict}{where}")
+            fault = f"; --sanitize found {solution['sanitized']['verdict']}" if "sanitized" in solution else ""
+            rows.append(f"  {solution['name']:<24} {verdict}{where}{fault}")
         lines.append(Text("\n".join(rows)))
     print_report(Group(*lines) if lines else nothing)

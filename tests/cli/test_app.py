@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import __main__, __version__
+from harness.model.config import Config, CorrectnessConfig
 from harness.model.verdict import Verdict
 from harness.store.journal import Journal
 from tests.cli.shell import WITHOUT_TORCH, Shell, python
-from tests.examples import failed, passed
+from tests.examples import failed, passed, sim_environment
 from tests.wording import tells
 
 INSTRUMENTS = ("profile", "sanitize")
@@ -294,6 +296,30 @@ def test_list_names_the_last_verdict(harness: Shell, workspace: Path) -> None:
             ],
         }
     ]
+
+
+@pytest.mark.parametrize("later", ["nothing", "a sanitized pass", "other files"])
+def test_a_pass_without_a_look_at_every_access_hides_no_fault_that_one_found(
+    harness: Shell, workspace: Path, later: str
+) -> None:
+    checked, simulated = Config(CorrectnessConfig(sanitize=True)), sim_environment()
+    found = failed("plain", Verdict.MEMORY_ERROR, config=checked, environment=simulated, id="found")
+    plain = passed("plain", started_at="2026-11-22T05:00:00.000+00:00", environment=simulated, id="plain")
+    if later == "other files":
+        plain = replace(plain, solution=replace(plain.solution, sha256="ab" * 32))
+    journal = Journal(workspace / "results", "run-1")
+    for one in (found, plain):
+        journal.append(one)
+    if later == "a sanitized pass":
+        journal.append(replace(plain, config=checked, started_at="2026-11-22T04:00:00.000+00:00", id="fine"))
+    (line, _) = harness("list", "maxpool2d").out.splitlines()[2:]
+    assert "passed" in line
+    assert ("--sanitize found memory_error" in line) is (later == "nothing")
+    (problem,) = json.loads(harness("list", "maxpool2d", "--json").out)["problems"]
+    fault = {"verdict": "memory_error", "evaluation": "found"} if later == "nothing" else None
+    assert problem["solutions"][0].get("sanitized") == fault
+    listed = json.loads(harness("list", "--failed", "--json").out)["problems"]
+    assert bool(listed) is (later == "nothing")
 
 
 @pytest.mark.parametrize(
