@@ -105,7 +105,7 @@ def check_sampled(
     """
     assert isinstance(host, SimHost)
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
-    is_whole = _oracle_is_cheap(setting)
+    is_whole = is_oracle_cheap(setting)
     inputs = setting.reference.make_inputs(seed) if is_whole else _draw_inputs(setting, seed)
     with Buffers(host, setting.spec) as buffers:
         _lay(buffers, host, inputs, setting)
@@ -170,7 +170,7 @@ def _lay(buffers: Buffers, host: SimHost, inputs: Sequence[Any], setting: Settin
             buffers.lay_value(value)
 
 
-def _oracle_is_cheap(setting: Setting) -> bool:
+def is_oracle_cheap(setting: Setting) -> bool:
     """Say whether the reference can be run for the whole case, where its rows aren't known to be independent."""
     if setting.problem.independent_batch or (setting.lessons.call_s or 0.0) > SLOW_S:
         return False

@@ -11,11 +11,13 @@ from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.rows import claimed_rows
 from harness.referee.audit.custom import TracedCase, no_custom_kernel
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.sampling import is_oracle_cheap
 from harness.referee.setting import Setting
 from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
 from harness.referee.trial import Trial
@@ -69,7 +71,7 @@ class SimulatedTrial(Trial):
                     raise self._confirmed(error) from None
                 raise
         if is_alone and self._shrink(setting):
-            return self._check_full_then_shrunk(replace(setting, problem=self._job.problem))
+            return self._check_full_then_shrunk(self._with_rows(replace(setting, problem=self._job.problem)))
         traced = self._check_case(setting)
         if case != FULL and not any(one.is_compared for one in traced):
             raise SolutionFailed(
@@ -99,14 +101,22 @@ class SimulatedTrial(Trial):
             wrong = [one for one in self._found.checks[len(compared) :] if not one.passed][-1:]
             self._found.fragile += wrong
             self._found.checks[:] = compared
-            whose = "the problem" if isinstance(error, InvalidProblem) else "it"
-            reason = f"{whose} fits the full shape only: {error}"
             is_sampled = any(one.scope != "complete" for one in compared)
             if not compared or (is_sampled and _has_unwritten(wrong)):
-                raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
-            self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{reason}")
+                raise _undecided(error) from error
+            self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{error}")
             self._load_anew()
         return traced
+
+    def _with_rows(self, full: Setting) -> Setting:
+        """The full shape. Its rows can be compared one by one where those of the shrunk case don't depend on each
+        other, as if problem.yaml said so."""
+        if full.meta_inputs is None or is_oracle_cheap(full) or not claimed_rows(full.meta_inputs, full.spec):
+            return full
+        small = self._prepare(SHRUNK)
+        if not small.oracle.has_independent_items(small.reference.make_inputs(small.seed("rows")), small.spec):
+            return full
+        return replace(full, problem=replace(full.problem, independent_batch=True))
 
     def _check_shrunk(self) -> list[TracedCase]:
         """Check the largest of the shrunk cases that can be run whole. Raises: SolutionFailed, InvalidProblem."""
@@ -144,6 +154,19 @@ class SimulatedTrial(Trial):
         self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
         self._found.remarks.append(describe_shrunk(problem))
         return True
+
+
+def _undecided(shrunk: SolutionFailed | InvalidProblem) -> SolutionFailed:
+    """Return the failure for what went wrong in the shrunk case, where the full shape can't say whose fault it is."""
+    if isinstance(shrunk, InvalidProblem):
+        reason = f"the full shape can't be judged here, and the shrunk case tells nothing: {shrunk}"
+        return SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU")
+    return SolutionFailed(
+        Verdict.UNSUPPORTED,
+        f"in the shrunk case: {shrunk}; a kernel made for the full shape may fail so, and that can't be judged here",
+        shrunk.failure.details,
+        f"run it on a GPU; if it is to work at any shape: {shrunk.failure.next_step}",
+    )
 
 
 def _has_unwritten(checks: Sequence[Check]) -> bool:

@@ -79,7 +79,8 @@ def _pieces(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.timing:
         yield "\n".join(["# Speed", "", *_times(evaluation, evaluation.timing)])
     elif verdict.passed:
-        yield "It computes the right values. It wasn't timed."
+        cases = ", ".join(map(one_line, dict.fromkeys(check.case for check in evaluation.checks)))
+        yield f"It computes the right values where they were compared (case {cases}). It wasn't timed."
     if kernels := list(_kernels(evaluation)):
         yield "\n".join(["# Kernels", "", *kernels])
     if evaluation.remarks:

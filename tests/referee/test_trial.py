@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -526,6 +526,35 @@ def test_beside_a_shrunk_case_the_full_shape_decides(
     assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", passed) for passed in fragile]
 
 
+def softmax_within(columns: int, mean: float = 0.0) -> type[nn.Module]:
+    """A kernel that is right for as many columns, and takes no more into account; with the mean of all as well."""
+    return computing(
+        lambda x: torch.softmax(x.clone().index_fill(1, torch.arange(columns, 1040), 0), 1) + mean * x.mean()
+    )
+
+
+@pytest.mark.usefixtures("auditor", "small_simulator")
+@pytest.mark.parametrize(
+    ("reference", "model", "full"),
+    [
+        ("torch.softmax(x, 1)", softmax_within(1040), [True]),
+        ("torch.softmax(x, 1)", softmax_within(900), [False]),
+        ("torch.softmax(x, 1) + x.mean()", softmax_within(1040, mean=1), []),
+    ],
+)
+def test_independent_rows_are_compared_where_the_whole_takes_the_oracle_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str, model: type[nn.Module], full: list[bool]
+) -> None:
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    for module in (sampling_module, simulated_trial):
+        monkeypatch.setattr(module, "is_oracle_cheap", lambda setting: False)
+    source = problem_text(reference, "torch.rand(rows, 1040)", constants="rows = 6")
+    trial, found = tried_at_a_large_shape_alone(tmp_path, model, source=source)
+    with pytest.raises(SolutionFailed) if False in full else nullcontext():
+        trial.check()
+    assert [check.passed for check in found.checks if check.case == "full"] == full
+
+
 @pytest.mark.usefixtures("auditor", "small_simulator")
 def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_the_shrunk_case(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -567,7 +596,7 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
         trial.check()
         assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
         return
-    with pytest.raises(SolutionFailed, match="full shape only: zeros") as caught:
+    with pytest.raises(SolutionFailed, match="tells nothing: zeros") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
 

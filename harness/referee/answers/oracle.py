@@ -130,6 +130,14 @@ class Oracle:
                 return True
         return False
 
+    def has_independent_items(self, inputs: Sequence[Any], spec: OutputSpec) -> bool:
+        """Say whether rows along dimension 0 of all inputs and outputs give the same answers alone as together, though
+        the problem doesn't claim it. The reference may change these inputs."""
+        rows = None if self._reference.irregular or self._reference.step else claimed_rows(inputs, spec)
+        return (
+            rows is not None and rows.count > 1 and self._can_divide(rows, inputs) and self._divides_whole(rows, inputs)
+        )
+
     def answer(self, inputs: Sequence[Any], may_turn: bool = True) -> tuple[torch.Tensor, ...]:
         """Compute the outputs for these inputs in one piece, in float64 if the reference permits. `may_turn`: whether
         an error there makes the oracle a float32 one for good."""
