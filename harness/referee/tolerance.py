@@ -222,11 +222,18 @@ def rms(values: torch.Tensor) -> float:
     sizes, count = [], 0
     for place in parts_of(values):
         part = values[place]
-        finite = part.isfinite()
-        wide = torch.where(finite, part.abs() if part.is_complex() else part, 0).double()
-        sizes.append(float(wide.norm()))
-        count += int(finite.sum())
+        size, finite = _norm(part), part.numel()
+        if not math.isfinite(size):
+            present = part.isfinite()
+            size, finite = _norm(torch.where(present, part, 0)), int(present.sum())
+        sizes.append(size)
+        count += finite
     return math.hypot(*sizes) / math.sqrt(max(1, count))
+
+
+def _norm(values: torch.Tensor) -> float:
+    """The root of the sum of squares, in float64, without copies of many values."""
+    return float(torch.linalg.vector_norm(values, dtype=torch.complex128 if values.is_complex() else torch.float64))
 
 
 def values_around(want: torch.Tensor, index: int) -> torch.Tensor:
