@@ -47,8 +47,9 @@ from honest_rows import (  # noqa: E402
 from serial_sums import TF32, QuickSums  # noqa: E402
 
 from harness.referee.answers.comparison import Comparison  # noqa: E402
+from harness.referee.answers.invalid_problem import InvalidProblem  # noqa: E402
 from harness.referee.answers.oracle import Piece, copied  # noqa: E402
-from harness.referee.answers.reference import InvalidProblem, Reference  # noqa: E402
+from harness.referee.answers.reference import Reference  # noqa: E402
 from harness.referee.answers.serial_sums import Recomputed, serially  # noqa: E402
 from harness.referee.judgement import judge_values  # noqa: E402
 from harness.referee.mutants.mutants import OF_THE_ANSWER  # noqa: E402

@@ -27,7 +27,8 @@ from pathlib import Path
 from harness.api.evaluator import Evaluator
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
-from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.reference import Reference
 from harness.referee.memory import need_of
 from harness.workspace.problem import FULL, Problem, load_problem
 

@@ -23,7 +23,8 @@ from harness.model.languages import is_in_hip, python_languages_in
 from harness.model.own_lines import in_own_lines
 from harness.model.roofline import arithmetic_of, at_clocks_seen, kept_light, speed_of_light
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem, keeps_statistics
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.reference import keeps_statistics
 from harness.referee.audit.company import excusing_company
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import load_arm

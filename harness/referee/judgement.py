@@ -13,8 +13,9 @@ from harness.model.check import Check, OutputComparison, Tolerance
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison, within
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, dtype_name
+from harness.referee.answers.output_spec import OutputSpec, dtype_name
 from harness.referee.setting import Setting
 from harness.referee.tolerance import TOLD_BY
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork

@@ -11,9 +11,10 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from harness.model.verdict import Verdict
+from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.oracle import piece_bytes
-from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, Reference
+from harness.referee.answers.reference import Reference
 from harness.referee.buffers.slots import PROCESS_BYTES, tensor_bytes
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import Problem

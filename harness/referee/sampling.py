@@ -24,7 +24,9 @@ from harness.model.check import Check, OutputComparison, Scope, Tolerance
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.output_spec import OutputSpec
+from harness.referee.answers.reference import Reference
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.case_turns import at
 from harness.referee.buffers.slots import tensor_bytes

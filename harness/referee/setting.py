@@ -20,8 +20,10 @@ from typing import Any
 import torch
 
 from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import FoundRows, Oracle, copied
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference, dtype_name
+from harness.referee.answers.output_spec import OutputSpec, dtype_name
+from harness.referee.answers.reference import Reference
 from harness.referee.tolerance import (
     TOLD_BY,
     ErrorEvidence,

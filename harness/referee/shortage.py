@@ -23,8 +23,8 @@ from harness.builder.workers import Workers
 from harness.errors import Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.verdict import Verdict
+from harness.referee.answers.invalid_problem import lacks_memory
 from harness.referee.answers.oracle import piece_bytes
-from harness.referee.answers.reference import lacks_memory
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.slots import Capacity

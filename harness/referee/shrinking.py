@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.ceilings.work import work_of
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.constants import module_constants

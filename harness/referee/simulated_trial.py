@@ -10,7 +10,7 @@ from harness.devices.base import Host
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.rows import claimed_rows
 from harness.referee.audit.custom import TracedCase, no_custom_kernel
 from harness.referee.buffers.buffers import open_buffers

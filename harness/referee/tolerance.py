@@ -19,8 +19,9 @@ import torch
 
 from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import Comparison, parts_of
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle, copied
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, dtype_name
+from harness.referee.answers.output_spec import OutputSpec, dtype_name
 from harness.workspace.problem import LEAST_TOLERANCE
 
 MARGIN = 2.0

@@ -19,7 +19,8 @@ from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
 from harness.model.record import hash_contents
 from harness.plain_file import open_plain, parse_json
-from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.reference import Reference
 from harness.run.cache import cache_folder
 from harness.sandbox.folder import make_folder, remove_folder, write_file
 from harness.sandbox.outcome import SolutionFailed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.mutants.problem_check import check_problem
 from tests.problem_text import problem_text
 from tests.referee.in_process import checked, computing, setting_of

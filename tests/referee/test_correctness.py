@@ -14,7 +14,7 @@ from torch import nn
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers import buffers as buffers_module
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns

@@ -12,7 +12,7 @@ import torch
 
 from harness.model.check import Mismatch, Tolerance
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import OutputSpec
+from harness.referee.answers.output_spec import OutputSpec
 from harness.referee.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding

@@ -14,7 +14,7 @@ from torch import nn
 from harness.devices.base import SharedBuffer
 from harness.model.verdict import Verdict
 from harness.referee import sampling
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.sampling import (
     PeriodicInput,
     _data_extents,

@@ -20,7 +20,7 @@ from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee import shortage
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.turns import Taken
 from harness.referee.shortage import is_shortage, let_go

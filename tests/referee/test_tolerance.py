@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from harness.model.check import Tolerance
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.inputs.draws import draw_variants, make_inputs
 from harness.referee.inputs.variants import MODERATE
 from harness.referee.judgement import judge_values

@@ -12,7 +12,8 @@ from torch import nn
 
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
-from harness.referee.answers.reference import InvalidProblem, keeps_statistics
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.reference import keeps_statistics
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.construction import take_batch_statistics
 from harness.workspace.problem import load_problem

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32
 from harness.referee.ceilings.work import operations_of_run

@@ -21,7 +21,7 @@ from harness.model.verdict import Verdict
 from harness.referee import correctness, simulated_trial
 from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.audit.custom import TracedCase
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers import buffers as buffers_module

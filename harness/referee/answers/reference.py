@@ -9,19 +9,20 @@ import inspect
 import itertools
 import math
 import random
-import re
 import sys
 import threading
 import traceback
 import types
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy
 import torch
-from torch.overrides import TorchFunctionMode
 
+from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
+from harness.referee.answers.output_spec import OutputSpec, dtype_name, spec_of, tensors_of
+from harness.referee.answers.placed import Placed
 from harness.sandbox.wire.codec import NotPlain, encode_value
 from harness.sandbox.wire.construction import (
     as_leaves,
@@ -43,62 +44,6 @@ _GENERATORS = threading.RLock()
 
 _STATED = ("least_bytes", "least_operations")
 _BEYOND = 2**63
-
-PROBLEM_ERRORS = (Exception, SystemExit)
-"""Errors that a problem's code raises. A sys.exit() in it is a mistake like any other and must not end the run."""
-_LACKS_MEMORY = re.compile(r"out of memory|CUBLAS_STATUS_ALLOC_FAILED")
-"""The words of torch where the driver or a library has none left: then the error is a RuntimeError."""
-
-
-def lacks_memory(error: BaseException) -> bool:
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or bool(_LACKS_MEMORY.search(str(error)))
-
-
-class InvalidProblem(Exception):
-    """The problem's own code fails: no solution can be judged."""
-
-
-@dataclass(frozen=True)
-class OutputSpec:
-    """The form of what the reference returns.
-
-    `shared_inputs` are the numbers of the inputs whose storage it returns. `is_kept`: it returns memory that outlives
-    the call, such as a parameter. A solution may do what the reference does.
-    """
-
-    structure: str
-    dtypes: tuple[torch.dtype, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    shared_inputs: frozenset[int] = frozenset()
-    is_kept: bool = False
-    gradients: tuple[str, ...] = ()
-    """The inputs and parameters of which the last outputs are the gradients, in a training step."""
-
-    def called(self, number: int) -> str:
-        """'output 0', 'gradient of x': the name of an output where there are several; empty for the only one."""
-        if len(self.shapes) == 1:
-            return ""
-        before = len(self.shapes) - len(self.gradients)
-        return f"output {number}" if number < before else f"gradient of {self.gradients[number - before]}"
-
-    @property
-    def nbytes(self) -> int:
-        """The size of all outputs of one call."""
-        return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(self.shapes, self.dtypes, strict=True))
-
-
-def changed_form(before: tuple[Sequence[int], str], now: tuple[Sequence[int], str]) -> InvalidProblem:
-    """Make the error for an input whose shape or dtype changes from draw to draw."""
-    was, becomes = (f"{dtype} of {'×'.join(map(str, shape))}" for shape, dtype in (before, now))
-    return InvalidProblem(
-        f"get_inputs() gives {was}, then {becomes}: shapes, and how many elements a sparse or jagged tensor stores, "
-        "must stay the same, as by torch.randperm(n)[:stored]"
-    )
-
-
-def shape_and_dtype(value: torch.Tensor) -> tuple[Sequence[int], str]:
-    """Return the shape and the dtype's name."""
-    return tuple(value.shape), dtype_name(value.dtype)
 
 
 class Reference:
@@ -287,7 +232,7 @@ class Reference:
             real = inputs if is_real else self.make_inputs(0)
             with blamed_on(self, "Model.forward() failed"), torch.no_grad():
                 run = model, real, model(*real)
-        return replace(_spec_of(*run), gradients=self._gradients(inputs))
+        return replace(spec_of(*run), gradients=self._gradients(inputs))
 
     def _gradients(self, inputs: Sequence[Any]) -> tuple[str, ...]:
         if not self.step:
@@ -356,30 +301,6 @@ def keeps_statistics(problem: Problem, case: str) -> bool:
     return bool(keeping_statistics(model))
 
 
-class Placed(TorchFunctionMode):
-    """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
-
-    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well.
-    """
-
-    def __init__(self, device: str) -> None:
-        super().__init__()
-        self._device = device
-
-    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.Tensor.cuda:
-            func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
-        placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
-        if func is torch.randn and self._device == "meta":  # there it makes torch import its compiler: 3.6 s
-            func = torch.empty
-            placed.pop("generator", None)
-        return func(*(self._replace(value) for value in args), **placed)
-
-    def _replace(self, value: Any) -> Any:
-        is_cuda = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
-        return torch.device(self._device) if is_cuda else value
-
-
 @contextlib.contextmanager
 def blamed_on(reference: Reference, what: str) -> Iterator[None]:
     """Turn an exception of the problem's code into InvalidProblem. Lack of memory stays what it is."""
@@ -413,46 +334,6 @@ def _seed_everything(seed: int, device: str) -> None:
 def _as_written(value: Any) -> Any:
     """Turn lists into tuples: YAML has none, but kernel sizes and the like are tuples in Python."""
     return tuple(_as_written(item) for item in value) if isinstance(value, (list, tuple)) else value
-
-
-def tensors_of(returned: Any) -> list[torch.Tensor]:
-    """The tensors that a model returned, in order. Raises: InvalidProblem."""
-    structure, outputs = unpack(returned)
-    if isinstance(returned, dict) and not all(type(key) is str for key in returned):
-        raise InvalidProblem("Model.forward() returns a dict with keys that aren't texts")
-    if not outputs or not all(isinstance(one, torch.Tensor) for one in outputs):
-        raise InvalidProblem(
-            f"Model.forward() returns a {structure}; tensors, or tuples, lists and dicts of them, belong"
-        )
-    if any(one.is_nested or one.layout is not torch.strided for one in outputs):
-        raise InvalidProblem("Model.forward() returns a sparse or nested tensor: return its values(), say")
-    if odd := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
-        raise InvalidProblem(f"Model.forward() returns {odd}, which can't be compared: convert it to bfloat16 or wider")
-    return outputs
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """Return the name without its module, such as 'float32'."""
-    return str(dtype).removeprefix("torch.")
-
-
-def _spec_of(model: torch.nn.Module, inputs: Sequence[Any], returned: Any) -> OutputSpec:
-    """The form of what a model returned for these inputs. Raises: InvalidProblem."""
-    outputs = tensors_of(returned)
-    own = {_storage(output) for output in outputs}
-    given = {number: value for number, value in enumerate(inputs) if isinstance(value, torch.Tensor)}
-    return OutputSpec(
-        unpack(returned)[0],
-        tuple(t.dtype for t in outputs),
-        tuple(tuple(t.shape) for t in outputs),
-        shared_inputs=frozenset(number for number, value in given.items() if _storage(value) in own),
-        is_kept=any(_storage(tensor) in own for tensor in (*model.parameters(), *model.buffers())),
-    )
-
-
-def _storage(tensor: torch.Tensor) -> int:
-    """Identify a tensor's memory; a sparse tensor has no storage and stands for itself."""
-    return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else id(tensor)
 
 
 def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.nn.Module, Sequence[Any], Any] | None:

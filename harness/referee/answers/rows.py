@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from harness.referee.answers.reference import OutputSpec
+from harness.referee.answers.output_spec import OutputSpec
 
 _ROUNDING = 0.01
 """Two answers agree within this share of the output's root mean square; tf32 in another algorithm stays below it."""

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from harness.model.trace import Trace
+from harness.referee.answers.invalid_problem import PROBLEM_ERRORS
 from harness.referee.answers.operator_mode import OperatorMode
-from harness.referee.answers.reference import PROBLEM_ERRORS
 from harness.referee.audit.kernels import Origins, summarize
 from harness.referee.setting import Setting
 from harness.sandbox.wire.device import KernelRun

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.devices import END, EVICT, LEAD_IN, STRIDED_COPY
-from harness.referee.answers.reference import OutputSpec
+from harness.referee.answers.output_spec import OutputSpec
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
 

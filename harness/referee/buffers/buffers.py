@@ -14,7 +14,8 @@ import torch
 from harness.devices.base import Host, SharedBuffer
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, changed_form, dtype_name, shape_and_dtype
+from harness.referee.answers.invalid_problem import InvalidProblem, changed_form
+from harness.referee.answers.output_spec import OutputSpec, dtype_name, shape_and_dtype
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting

@@ -13,8 +13,10 @@ from torch.utils.flop_counter import flop_registry
 
 from harness.model.environment import Flag
 from harness.model.evaluation import Work
+from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem
 from harness.referee.answers.operator_mode import OperatorMode
-from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, TrainingStep, dtype_name
+from harness.referee.answers.output_spec import dtype_name
+from harness.referee.answers.reference import TrainingStep
 from harness.referee.answers.rows import tensors_in
 from harness.referee.setting import Setting
 from harness.sandbox.wire.construction import is_differentiable

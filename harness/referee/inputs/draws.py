@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from harness.model.check import Tolerance
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
-from harness.referee.answers.reference import InvalidProblem
 from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of

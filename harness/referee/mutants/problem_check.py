@@ -17,7 +17,7 @@ from harness.model.check import DerivedTolerance
 from harness.model.evaluation import Work
 from harness.model.problem_check import Draw, MutantResult, MutantTrial, ProblemCheck
 from harness.model.roofline import arithmetic_of, speed_of_light
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.ceilings.work import work_of
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
 from harness.referee.mutants.recomputed import recomputed

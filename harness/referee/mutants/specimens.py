@@ -18,8 +18,9 @@ import torch
 
 from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
+from harness.referee.answers.invalid_problem import InvalidProblem, changed_form
 from harness.referee.answers.oracle import copied, count_elements
-from harness.referee.answers.reference import InvalidProblem, changed_form, shape_and_dtype
+from harness.referee.answers.output_spec import shape_and_dtype
 from harness.referee.answers.roundings import ROUNDINGS
 from harness.referee.answers.rows import Rows, computable, is_floating
 from harness.referee.ceilings.work import nbytes_of

@@ -9,7 +9,7 @@ from itertools import count
 
 import torch
 
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
 from harness.referee.setting import Lessons, Setting, prepare_setting

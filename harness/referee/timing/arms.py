@@ -13,7 +13,7 @@ from harness.model.arms import ArmName, Metric, ReferenceArm
 from harness.model.check import Check
 from harness.model.statistics import LEAST_BLOCKS
 from harness.model.timing import PeakMemory, Turn
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.audit.auditor import Auditor
 from harness.referee.audit.claims import require_plausible
 from harness.referee.audit.idle_gpu import ProbeKernel

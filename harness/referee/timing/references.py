@@ -10,7 +10,7 @@ from harness.model.arms import Baseline, ReferenceArm
 from harness.model.build import CompiledBaseline
 from harness.model.config import Config, LimitsConfig, TimingConfig
 from harness.model.environment import Flag
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.turns import Taken, construct_arm, describe_arm, flag_remarks, load_arm, take_turn
 from harness.referee.correctness import Notify

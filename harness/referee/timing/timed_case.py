@@ -16,7 +16,7 @@ from harness.model.check import Check
 from harness.model.config import TimingConfig
 from harness.model.timing import SHORT_NS, Row, TimerOverhead, Timing
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.turns import describe_arm
 from harness.referee.correctness import CaseOutcome, Notify, check_turns, take_first

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.reference import Reference
 from harness.referee.answers.rows import is_floating
 from harness.referee.mutants.problem_check import check_problem
 from harness.referee.setting import prepare_setting

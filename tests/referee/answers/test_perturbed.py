@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.perturbed import perturbed
-from harness.referee.answers.reference import InvalidProblem
 from harness.referee.answers.tf32 import rounded_to_tf32
 from tests.referee.in_process import checked
 from tests.referee.inputs.test_variants import made

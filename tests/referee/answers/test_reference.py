@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle
-from harness.referee.answers.reference import _GENERATORS, InvalidProblem, Reference
+from harness.referee.answers.reference import _GENERATORS, Reference
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Case, Problem, load_problem
 from tests.files import laid

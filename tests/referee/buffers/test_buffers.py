@@ -13,7 +13,8 @@ from harness.cudasim.toolkit import Toolkit
 from harness.devices.sim.host import SimHost
 from harness.model.config import LimitsConfig
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem, OutputSpec
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.output_spec import OutputSpec
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.turns import take_turn
 from harness.sandbox.outcome import SolutionFailed

@@ -10,7 +10,7 @@ import torch
 from torch.utils.flop_counter import flop_registry
 
 from harness.model.evaluation import Work
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.ceilings import work as work_module
 from harness.referee.ceilings.work import NO_OPERATIONS, is_computed_in, operations_of_run, work_of
 from harness.referee.setting import Setting, prepare_setting

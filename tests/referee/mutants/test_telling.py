@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.mutants.telling import telling, untold
 from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of

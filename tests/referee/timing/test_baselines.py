@@ -14,7 +14,7 @@ from harness.model.arms import BASELINES
 from harness.model.build import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.turns import flag_remarks
 from harness.referee.timing import references as references_module

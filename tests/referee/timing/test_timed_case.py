@@ -20,7 +20,7 @@ from harness.model.arms import ArmName, ReferenceArm
 from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers import buffers as buffers_module
 from harness.referee.buffers.buffers import Buffers, open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
