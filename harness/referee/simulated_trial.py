@@ -92,6 +92,10 @@ class SimulatedTrial(Trial):
             traced = self._check_case(full)
         except TooMuchWork as error:
             raise self._confirmed(error) from None
+        except SolutionFailed as error:
+            if error.verdict is Verdict.WRONG_VALUES:
+                raise self._compared_with_shrunk(error) from None
+            raise
         compared = list(self._found.checks)
         try:
             traced += self._check_shrunk()
@@ -107,6 +111,23 @@ class SimulatedTrial(Trial):
             self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{error}")
             self._load_anew()
         return traced
+
+    def _compared_with_shrunk(self, failed: SolutionFailed) -> SolutionFailed:
+        """Add how the shrunk case comes out to wrong values at the full shape. It takes whole calls and variants, which
+        show in what precision a kernel computes."""
+        checks, found = list(self._found.checks), self._found
+        self._load_anew()
+        try:
+            self._check_shrunk()
+            advice = "it is right in the shrunk case: look at what depends on sizes, such as limits or 32-bit indices"
+        except SolutionFailed as error:
+            advice = f"{error.failure.next_step} (in the shrunk case: {error.failure.reason})"
+        except InvalidProblem:
+            return failed
+        finally:
+            found.checks[:] = checks
+        failed.failure = replace(failed.failure, next_step=advice)
+        return failed
 
     def _with_rows(self, full: Setting) -> Setting:
         """The full shape. Its rows can be compared one by one where those of the shrunk case don't depend on each

@@ -30,6 +30,7 @@ from harness.model.languages import languages_in
             {"k.cu": "#ifdef __HIP_PLATFORM_AMD__\n#include <hip/hip_runtime.h>\n#endif\n__global__ void f() {}"},
             ("CUDA",),
         ),
+        ({"k.hip": "#include <hip/hip_runtime.h>\n# if CUDA were here, this would be another text"}, ("HIP",)),
         ({}, ()),
     ],
 )

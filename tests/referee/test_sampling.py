@@ -19,10 +19,10 @@ from harness.referee.sampling import (
     PeriodicInput,
     _data_extents,
     _draw_inputs,
-    _oracle_is_cheap,
     _runs,
     _was_written,
     _written_rows,
+    is_oracle_cheap,
     must_be_sampled,
     periodic_input,
 )
@@ -233,7 +233,7 @@ def work(x):
     setting = setting_of(tmp_path, source.replace("5000", "50"))
     for again in (setting, replace(setting, repeat=1)):
         assert must_be_sampled(again, in_process_host()) is slow
-        assert _oracle_is_cheap(again) is not slow
+        assert is_oracle_cheap(again) is not slow
     assert setting.reference.constant("calls").count("cpu") == 1
 
 

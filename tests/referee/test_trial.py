@@ -526,6 +526,24 @@ def test_beside_a_shrunk_case_the_full_shape_decides(
     assert [(check.case, check.passed) for check in found.fragile] == [("shrunk", passed) for passed in fragile]
 
 
+@pytest.mark.usefixtures("auditor", "small_simulator")
+@pytest.mark.parametrize(
+    ("model", "words"), [(WrongAtItsShape, ["right", "sizes"]), (computing(lambda x: x * 3), ["values", "outside"])]
+)
+def test_wrong_values_at_the_full_shape_are_told_beside_the_shrunk_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: type[nn.Module], words: list[str]
+) -> None:
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, model)
+    with pytest.raises(SolutionFailed) as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+    assert caught.value.failure.case == "full"
+    assert "shrunk case" in caught.value.failure.next_step
+    assert tells(caught.value.failure.next_step, *words)
+    assert [(check.case, check.passed) for check in found.checks] == [("full", False)]
+
+
 def softmax_within(columns: int, mean: float = 0.0) -> type[nn.Module]:
     """A kernel that is right for as many columns, and takes no more into account; with the mean of all as well."""
     return computing(
