@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.sampling import is_oracle_cheap
-from harness.referee.setting import Setting
+from harness.referee.setting import Setting, prepare_setting
 from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
 from harness.referee.trial import Trial
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
@@ -134,10 +135,11 @@ class SimulatedTrial(Trial):
         other, as if problem.yaml said so."""
         if full.meta_inputs is None or is_oracle_cheap(full) or not claimed_rows(full.meta_inputs, full.spec):
             return full
-        small = self._prepare(SHRUNK)
-        if not small.oracle.has_independent_items(small.reference.make_inputs(small.seed("rows")), small.spec):
-            return full
-        return replace(full, problem=replace(full.problem, independent_batch=True))
+        with contextlib.suppress(InvalidProblem):
+            small = prepare_setting(full.problem, SHRUNK, full.master_seed, "cpu")
+            if small.oracle.has_independent_items(small.reference.make_inputs(small.seed("rows")), small.spec):
+                return replace(full, problem=replace(full.problem, independent_batch=True))
+        return full
 
     def _check_shrunk(self) -> list[TracedCase]:
         """Check the largest of the shrunk cases that can be run whole. Raises: SolutionFailed, InvalidProblem."""
