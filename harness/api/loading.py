@@ -44,6 +44,16 @@ def load_solution(solution: str | Path, *, problem: str | None = None, workspace
     return found
 
 
+def source_name(text: str) -> str:
+    """The name of a solution that is given as a text."""
+    return f"source-{_digest(text.encode(errors='surrogatepass'))}"
+
+
+def folder_name(name: str) -> str:
+    """A name as a solution's folder may have it."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".") or "unnamed"
+
+
 class Scratch(AbstractContextManager["Scratch"]):
     """Folders for sources that have none. A context manager; leaving it removes them."""
 
@@ -67,7 +77,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         digest = _digest(text)
         if digest not in self._problems:
             name = given.stem if isinstance(given, Path) else f"problem-{digest}"
-            folder = self._write(Path("problems", digest, _folder_name(name)), "problem.py", text)
+            folder = self._write(Path("problems", digest, folder_name(name)), "problem.py", text)
             self._problems[digest] = problem_folder.load_problem(folder)
         return self._problems[digest]
 
@@ -83,10 +93,10 @@ class Scratch(AbstractContextManager["Scratch"]):
         if isinstance(given, Path) and not given.is_file():
             return load_solution(given, problem=problem.name, workspace=self._workspace)
         text = given.read_bytes() if isinstance(given, Path) else given.encode(errors="surrogatepass")
-        chosen = name or (given.stem if isinstance(given, Path) else f"source-{_digest(text)}")
+        chosen = name or (given.stem if isinstance(given, Path) else source_name(given))
         place = Path(tempfile.mkdtemp(dir=self.root)).relative_to(self.root)
         return solution_folder.load_solution(
-            self._write(place / problem.name / _folder_name(chosen), "solution.py", text)
+            self._write(place / problem.name / folder_name(chosen), "solution.py", text)
         )
 
     def discard(self, solution: Solution) -> None:
@@ -124,10 +134,6 @@ def _refuse_path(given: str | Path, kind: str) -> None:
     """A path that leads nowhere is not looked up as a name."""
     if isinstance(given, Path) or "/" in given:
         raise UsageError(f"no such {kind} folder: {given}")
-
-
-def _folder_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".") or "unnamed"
 
 
 def _digest(text: bytes) -> str:

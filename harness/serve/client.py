@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import uuid
 from collections import deque
@@ -12,7 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import MachineError, UsageError
+from pydantic import ValidationError
+
+from harness.api.loading import folder_name
+from harness.errors import HarnessError, MachineError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.serve.messages import JobList, QueuedJob, Submission
 from harness.store.line import from_line
@@ -26,11 +30,14 @@ _MOST_BYTES = 2**20
 """JSON of the jobs in a request; servers take four times as much unless told otherwise."""
 _PATIENCE = 5
 """Tries of a request that gets no answer, or is told to come again, each after twice the pause of the one before."""
+_AT_FIRST = 2
+"""Tries likewise while the server has never answered: its address may be mistyped."""
+_NO_UNICODE = re.compile("[\ud800-\udfff]")
 _Text = str | Path
 
 
 def connect(url: str, token: str | None = None) -> Client:
-    """A client of the server at `url`, such as 'http://localhost:8300'."""
+    """A client of the server at `url`, such as 'http://localhost:8300'. Raises: UsageError, MachineError."""
     return Client(url, token)
 
 
@@ -42,21 +49,45 @@ class _Requests:
             import httpx
         except ImportError:
             raise MachineError("asking a server needs httpx: pip install 'kernel-harness[serve]'") from None
+        try:
+            base = httpx.URL(url if "://" in url else f"http://{url}")
+        except httpx.InvalidURL as error:
+            raise UsageError(f"{url!r} is no address of a server: {error}") from None
+        if base.scheme not in ("http", "https") or not base.host:
+            raise UsageError(f"{url!r} is no address of a server; write it as http://localhost:8300")
         self._httpx = httpx
+        self._patience = _AT_FIRST
         self._settings: dict[str, Any] = {
-            "base_url": url,
+            "base_url": base,
             "headers": {"Authorization": f"Bearer {token}"} if token else {},
             "timeout": httpx.Timeout(10.0, read=_WAIT_S + 30.0),
         }
 
     @staticmethod
     def submission(problem: _Text, solution: _Text, **facts: Any) -> Submission:
-        """A path stands for the file's text; a solution's own name is that of its file."""
-        if isinstance(solution, Path):
-            facts.setdefault("name", solution.stem)
-            solution = solution.read_text(encoding="utf-8")
-        problem = problem.read_text(encoding="utf-8") if isinstance(problem, Path) else problem
-        return Submission(problem=problem, solution=solution, **facts)
+        """A path stands for the file's text; a solution's own name is that of its file. Raises: UsageError."""
+        if name := facts.pop("name", None) or (solution.stem if isinstance(solution, Path) else None):
+            facts["name"] = folder_name(str(name))
+        # What isn't Unicode can't be sent, and no Python reads it; NUL neither, so that it gets the same verdict.
+        text = _NO_UNICODE.sub("\0", _text(solution, "solution"))
+        try:
+            return Submission(problem=_text(problem, "problem"), solution=text, **facts)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise UsageError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+    @classmethod
+    def next_ones(
+        cls, problem: _Text, solutions: Iterator[_Text], facts: dict[str, Any]
+    ) -> tuple[list[Submission], HarnessError | None]:
+        """The jobs that are next, and what is wrong with the one after them: it is raised when they are through."""
+        found: list[Submission] = []
+        try:
+            for one in islice(solutions, _AT_ONCE):
+                found.append(cls.submission(problem, one, **facts))
+        except HarnessError as error:
+            return found, error
+        return found, None
 
     @staticmethod
     def bodies(asked: Sequence[Submission]) -> Iterator[dict[str, Any]]:
@@ -98,10 +129,11 @@ class _Requests:
         kind = UsageError if answer.status_code < 500 else MachineError
         raise kind(f"{answer.request.method} {answer.request.url}: {answer.status_code}: {detail}")
 
-    @staticmethod
-    def pause_s(answer: httpx.Response | None, attempt: int) -> float | None:
+    def pause_s(self, answer: httpx.Response | None, attempt: int) -> float | None:
         """The seconds until a request is made again; None where its answer is final."""
-        if attempt >= _PATIENCE or (answer is not None and answer.status_code not in (429, 502, 503, 504)):
+        if answer is not None:
+            self._patience = _PATIENCE
+        if attempt >= self._patience or (answer is not None and answer.status_code not in (429, 502, 503, 504)):
             return None
         said = answer.headers.get("Retry-After", "") if answer is not None else ""
         return min(60.0, float(said)) if said.isdigit() else 0.5 * 2.0**attempt
@@ -155,10 +187,13 @@ class Client(_Requests, AbstractContextManager["Client"]):
 
     def evaluate_many(self, problem: _Text, solutions: Iterable[_Text], **facts: Any) -> Iterator[Evaluation]:
         """Evaluations in the order of `solutions`, of which some are handed in ahead."""
-        source, waiting = iter(solutions), deque[QueuedJob]()
+        source, waiting, wrong = _several(solutions), deque[QueuedJob](), None
         while True:
-            if len(waiting) < _AT_ONCE and (some := list(islice(source, _AT_ONCE))):
-                waiting += self.submit([self.submission(problem, one, **facts) for one in some])
+            if len(waiting) < _AT_ONCE and not wrong:
+                some, wrong = self.next_ones(problem, source, facts)
+                waiting += self.submit(some)
+            if not waiting and wrong:
+                raise wrong
             if not waiting:
                 return
             yield self.evaluation(waiting.popleft().id)
@@ -224,11 +259,15 @@ class AsyncClient(_Requests, AbstractAsyncContextManager["AsyncClient"]):
         self, problem: _Text, solutions: Iterable[_Text], **facts: Any
     ) -> AsyncIterator[Evaluation]:
         """Hand in all at once; else see Client.evaluate_many()."""
-        source, jobs = iter(solutions), []
-        while some := [self.submission(problem, one, **facts) for one in islice(source, _AT_ONCE)]:
+        source, jobs, wrong, is_over = _several(solutions), list[QueuedJob](), None, False
+        while not is_over:
+            some, wrong = self.next_ones(problem, source, facts)
             jobs += await self.submit(some)
+            is_over = not some or wrong is not None
         for job in jobs:
             yield await self.evaluation(job.id)
+        if wrong:
+            raise wrong
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -250,3 +289,21 @@ class AsyncClient(_Requests, AbstractAsyncContextManager["AsyncClient"]):
                 return self.answered(answer)
             await asyncio.sleep(pause_s)
             attempt += 1
+
+
+def _several(solutions: Iterable[_Text]) -> Iterator[_Text]:
+    if isinstance(solutions, (str, Path)):
+        raise UsageError("evaluate_many() takes several solutions, such as a list; evaluate() takes one")
+    return iter(solutions)
+
+
+def _text(given: _Text, kind: str) -> str:
+    """A text, or that of a file; what isn't UTF-8 is escaped. Raises: UsageError."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, Path):
+        raise UsageError(f"a {kind} is a Path or a str; not {type(given).__name__}")
+    try:
+        return given.read_bytes().decode(errors="surrogateescape")
+    except OSError as error:
+        raise UsageError(f"{kind} {given}: {error.strerror}") from None

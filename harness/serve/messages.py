@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from harness.api.loading import source_name
 
 JobState = Literal["queued", "running", "done", "cancelled", "failed"]
 """`done`: there is an evaluation, whatever its verdict. `failed`: there can be none, and `error` says why."""
@@ -20,15 +22,23 @@ class Submission(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     problem: Annotated[str, Field(min_length=1, description="A problem's name; or its text, with a line break.")]
-    solution: Annotated[str, Field(min_length=1, description="The text of solution.py.")]
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")] = "solution"
-    """The solution's name in the record."""
+    solution: Annotated[str, Field(description="The text of solution.py.")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")] = ""
+    """The solution's name in the record; one that isn't given is made of the text's hash."""
     config: Annotated[str | None, Field(description="A name in the workspace's configs/. None: the server's.")] = None
     cases: Annotated[tuple[str, ...], Field(max_length=100)] = ()
     """Names of the problem's cases; none means all."""
     priority: Annotated[int, Field(ge=-100, le=100, description="Of your jobs, higher ones are judged first.")] = 0
     key: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     """Yours, for this job: who submits the same again under it gets the job that there is."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def name_by_text(cls, given: object) -> object:
+        """Name a text as an Evaluator does, so that two texts are two rows of a leaderboard."""
+        if isinstance(given, dict) and isinstance(text := given.get("solution"), str):
+            return {"name": source_name(text), **given}
+        return given
 
 
 class Batch(BaseModel):

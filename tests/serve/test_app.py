@@ -113,7 +113,7 @@ def test_nothing_of_one_token_is_seen_by_another(door: Door) -> None:
         (job(config="../../x"), "no config"),
         (job(cases=["smal"]), "no case 'smal'"),
         (job(name="../x"), "name"),
-        (job(solution=""), "solution"),
+        (job(solution=None), "solution"),
         (job(priority=1000), "priority"),
         (job(sede=1), "sede"),
     ],

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+import harness
+from harness.errors import MachineError, UsageError
 from harness.serve import client as client_module
-from harness.serve.client import Client
+from harness.serve.client import AsyncClient, Client
 from harness.serve.messages import Submission
 
 
@@ -21,3 +27,67 @@ def test_large_jobs_go_in_requests_that_a_server_takes(monkeypatch: pytest.Monke
     ]
     assert len({job["key"] for body in bodies for job in body["jobs"]}) == 5
     assert list(Client.bodies([])) == []
+
+
+def test_a_text_is_named_by_its_hash_and_a_file_by_its_name(tmp_path: Path) -> None:
+    assert Client.submission("relu", "").name == "source-e3b0c44298fc"
+    assert Submission(problem="relu", solution="x").name == "source-2d711642b726"
+    (path := tmp_path / "my kernel.py").write_bytes(b"x\r\n")
+    found = Client.submission("relu", path)
+    assert (found.name, found.solution) == ("my_kernel", "x\r\n")
+    assert Client.submission("relu", path, name="of mine").name == "of_mine"
+
+
+def test_what_is_no_unicode_is_sent_as_what_no_python_reads(tmp_path: Path) -> None:
+    (path := tmp_path / "latin.py").write_bytes(b"x = '\xe4'")
+    for solution in ("x = '\ud800'", path):
+        (body,) = Client.bodies([Client.submission("relu", solution)])
+        assert body["jobs"][0]["solution"] == "x = '\0'"
+
+
+@pytest.mark.parametrize(
+    ("solution", "facts", "word"),
+    [
+        (5, {}, "int"),
+        (Path("missing.py"), {}, "missing.py"),
+        (Path(), {}, "directory"),
+        ("x", {"priority": 1_000}, "priority"),
+        ("x", {"nmae": "x"}, "nmae"),
+    ],
+)
+def test_what_cannot_be_a_job_is_a_usage_error(solution: Any, facts: dict[str, Any], word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        Client.submission("relu", solution, **facts)
+
+
+def test_jobs_before_a_wrong_one_are_handed_in() -> None:
+    solutions = iter(["x", "y", Path("missing.py"), "z"])
+    found, wrong = Client.next_ones("relu", solutions, {})
+    assert ([one.solution for one in found], type(wrong), list(solutions)) == (["x", "y"], UsageError, ["z"])
+
+
+def test_one_text_is_not_taken_for_several() -> None:
+    async def ask() -> None:
+        async with AsyncClient("localhost:8300") as client:
+            await anext(client.evaluate_many("relu", "x"))
+
+    with pytest.raises(UsageError, match="several"):
+        next(Client("localhost:8300").evaluate_many("relu", "x"))
+    with pytest.raises(UsageError, match="several"):
+        asyncio.run(ask())
+
+
+@pytest.mark.parametrize("url", ["ftp://localhost", "http://", "http://localhost:port"])
+def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
+    with pytest.raises(UsageError, match="address"):
+        harness.connect(url)
+
+
+def test_who_never_answered_is_asked_for_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("harness.serve.client.time.sleep", pauses.append)
+    with harness.connect("127.0.0.1:9") as client, pytest.raises(MachineError, match="no answer"):
+        client.job("job-1")
+    assert pauses == [0.5, 1.0]
+    client.pause_s(client._httpx.Response(200), 0)
+    assert [client.pause_s(None, attempt) for attempt in (4, 5)] == [8.0, None]

@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 import harness
-from harness.errors import MachineError, UsageError
+from harness.errors import UsageError
 from harness.store.journal import read_journals
 from tests.cli.shell import python
 from tests.machine import ROOT
@@ -102,11 +103,15 @@ def test_both_clients_bring_evaluations_in_order(workspace: Path) -> None:
                 client.evaluate("duoble", texts[0])
 
 
-def test_nobody_answers() -> None:
-    with harness.connect("http://127.0.0.1:9") as client, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.serve.client.time.sleep", lambda _: None)
-        with pytest.raises(MachineError, match="no answer"):
-            client.job("job-1")
+def test_odd_texts_get_verdicts_and_what_was_before_a_missing_file_too(workspace: Path) -> None:
+    given = ["", "x = '\ud800'", PLAIN.format("x * 3"), Path("missing.py")]
+    with serving(workspace) as (address, _), harness.connect(address) as client:
+        evaluations = client.evaluate_many("double", given)
+        found = list(islice(evaluations, 3))
+        with pytest.raises(UsageError, match="missing"):
+            next(evaluations)
+    assert [one.verdict.value for one in found] == ["load_error", "load_error", "wrong_values"]
+    assert len({one.solution.name for one in found}) == 3
 
 
 def test_others_are_let_in_with_tokens_alone(workspace: Path) -> None:
