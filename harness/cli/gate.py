@@ -47,6 +47,11 @@ class GateOutputs:
     json: Annotated[bool, typer.Option("--json", help="The report as one JSON object on stdout.")] = False
     verbose: VerboseFlag = False
 
+    @property
+    def files(self) -> list[Path]:
+        """The files that are written, one that stdout is led into included."""
+        return [*filter(None, (self.junit, self.sarif, self.markdown)), Path("/dev/stdout")]
+
     def check(self) -> None:
         """Find out before minutes of work. Raises: UsageError for a file that can't be written there."""
         for option, path in (("--junit", self.junit), ("--sarif", self.sarif), ("--markdown", self.markdown)):
@@ -164,6 +169,7 @@ def gate(
         forbid_inconclusive=forbid_inconclusive,
         config=config,
         results=results,
+        written=outputs.files,
     )
     workspace = find_workspace(Path.cwd())
     kept = results or workspace.results

@@ -40,6 +40,8 @@ class GateRequest:
     forbid_inconclusive: bool = False
     config: str | None = None
     results: Path | None = None
+    written: Sequence[Path] = ()
+    """Files that the answer is written to: that they changed says nothing about a solution."""
 
 
 class TaskEvaluator(NamedTuple):
@@ -136,10 +138,16 @@ def _changed(
     named = [name for name in (request.policy, request.config, request.snapshot) if name is not None]
     paths = [path for name in named for path in (Path(name).absolute(), workspace.root / name)]
     also = [path.relative_to(workspace.root).as_posix() for path in paths if path.is_relative_to(workspace.root)]
-    chosen, because = select_changed(workspace, tasks, changed_since(workspace.root, since), also)
+    written = [path for path in request.written if path.exists()]
+    found = [path for path in changed_since(workspace.root, since) if not _is_one(workspace.root / path, written)]
+    chosen, because = select_changed(workspace, tasks, found, also)
     if because is not None:
         return chosen, f"all solutions ({len(tasks)}) are judged: {because} changed since {since}, and may concern any"
     return chosen, f"solutions changed since {since}: {len(chosen)} of {len(tasks)}"
+
+
+def _is_one(path: Path, others: Sequence[Path]) -> bool:
+    return path.exists() and any(path.samefile(other) for other in others)
 
 
 def _why_not_judged(tasks: Sequence[Task], request: GateRequest, policy: Policy, config: Config) -> str | None:

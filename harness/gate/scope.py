@@ -16,7 +16,7 @@ from harness.workspace.selection import Broken, Task, find_tasks, fits
 from harness.workspace.source_hash import hashed_files
 from harness.workspace.workspace import Workspace
 
-CONCERNS_NOTHING = ("docs/*", "results/*", "*.md", "*.rst", "LICENSE*", ".gitignore", ".editorconfig")
+CONCERNS_NOTHING = ("docs/*", "results/*", "*.md", "*.rst", "*.sarif", "LICENSE*", ".gitignore", ".editorconfig")
 """Files of the workspace, as shell patterns, that no verdict depends on, unless they lie in a problem or, but for its
 prose, in a solution."""
 

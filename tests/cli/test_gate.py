@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from tests.cli.shell import Outcome, Shell
 from tests.examples import environment, sim_environment
 from tests.gate.builders import timing
 from tests.gate.test_scope import commit, git
+from tests.machine import ROOT
 
 Sessions = Callable[..., ScriptedSession]
 
@@ -235,6 +239,21 @@ def test_only_what_changed_is_judged(harness: Shell, root: Path, session: Sessio
     assert outcome.code == 0
     assert fake.rounds == [["plain"]]
     assert "speed against git:main" in outcome.out
+
+
+def test_the_reports_of_earlier_calls_are_no_changes(harness: Shell, root: Path, session: Sessions) -> None:
+    fake = session()
+    for _ in range(2):
+        outcome = harness("gate", "--changed-since", "main", "--sarif", "gate.sarif", "--junit", str(root / "gate.xml"))
+        assert "0 of 2" in outcome.out
+    assert fake.opened == []
+
+
+def test_a_file_that_the_shell_leads_stdout_into_is_no_change(root: Path) -> None:
+    command = f"cd {root}; {sys.executable} -m harness gate --changed-since main --json > gate.json"
+    ended = subprocess.run(command, shell=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert ended.returncode == 0
+    assert "0 of 2" in (root / "gate.json").read_text()
 
 
 def test_a_finished_run_is_judged_without_a_session(harness: Shell, accepted: Path, session: Sessions) -> None:
