@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
+import os
 import re
 import shutil
 import tempfile
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TextIO
 
 from harness.errors import UsageError
 from harness.workspace import problem as problem_folder
@@ -15,6 +20,10 @@ from harness.workspace import solution as solution_folder
 from harness.workspace.problem import Problem
 from harness.workspace.solution import Solution
 from harness.workspace.workspace import find_workspace
+
+_FOLDERS = "harness-sources-"
+_ABANDONED_S = 60
+"""The age from which a folder that nobody has locked is removed: it is made before its lock."""
 
 
 def load_problem(problem: str | Path, *, workspace: Path | None = None) -> Problem:
@@ -59,7 +68,11 @@ class Scratch(AbstractContextManager["Scratch"]):
 
     def __init__(self, workspace: Path | None = None) -> None:
         self._workspace = workspace
-        self._folder = tempfile.TemporaryDirectory(prefix="harness-sources-")
+        _remove_abandoned()
+        self._folder = tempfile.TemporaryDirectory(prefix=_FOLDERS)
+        self._lock = (self.root / "lock").open("w")
+        with contextlib.suppress(OSError):  # a file system without locks: nobody can take it either
+            _lock(self._lock)
         self._problems: dict[str, Problem] = {}
 
     @property
@@ -106,6 +119,7 @@ class Scratch(AbstractContextManager["Scratch"]):
 
     def close(self) -> None:
         self._folder.cleanup()
+        self._lock.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -115,6 +129,22 @@ class Scratch(AbstractContextManager["Scratch"]):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / file).write_bytes(text)
         return folder
+
+
+def _remove_abandoned() -> None:
+    """Remove folders whose process was killed: its lock is gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*"):
+        with contextlib.suppress(OSError):
+            facts = folder.lstat()
+            if facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > _ABANDONED_S:
+                with (folder / "lock").open("r+") as file:
+                    _lock(file)
+                    shutil.rmtree(folder)
+
+
+def _lock(file: TextIO) -> None:
+    """Raises: BlockingIOError where another has it."""
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _require_text(given: object, kind: str) -> None:

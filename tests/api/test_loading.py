@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,15 @@ def test_a_path_that_leads_nowhere_is_named(workspace: Path) -> None:
 def test_a_problem_source_that_is_none_is_refused(workspace: Path) -> None:
     with Scratch() as scratch, pytest.raises(harness.InvalidFile, match="'Model'"):
         scratch.problem("x = 1\n")
+
+
+def test_a_folder_of_sources_whose_process_was_killed_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    killed, fresh = (laid(tmp_path / f"harness-sources-{name}", {"lock": "", "x/solution.py": ""}) for name in "ab")
+    with Scratch() as under_way:
+        for folder in (killed, under_way.root):
+            os.utime(folder, (0, 0))
+        with Scratch():
+            assert [folder.is_dir() for folder in (killed, fresh, under_way.root)] == [False, True, True]
