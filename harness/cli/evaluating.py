@@ -18,6 +18,7 @@ from harness.cli.printing import print_report, say
 from harness.cli.signals import end_politely
 from harness.errors import Interrupted
 from harness.model.evaluation import Evaluation
+from harness.store.journal import Journal
 from harness.workspace.workspace import Workspace, select_cases
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers
         kept = [one.result.id for one in planned if one.result and options.resume]
         chosen = [one.task for one in planned if not (one.result and options.resume)]
         if chosen and not options.dry_run:
+            Journal(asked.results, "any").require_writable()
             progress.say("loading torch")  # seconds
     if options.dry_run:
         _list(planned, options)

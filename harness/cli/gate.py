@@ -194,7 +194,10 @@ def _opened(
     end_politely(then_at_once=True)
     from harness.cli.progress import Progress
     from harness.gate import TaskEvaluator
-    from harness.run.session import environment_of, open_session  # torch comes in here
+    from harness.store.journal import Journal
+
+    Journal(results, "any").require_writable()  # before the seconds that torch takes
+    from harness.run.session import environment_of, open_session
 
     if sanitize is None and backend != "cuda":
         here = config.sanitized(environment_of(backend, root).backend == "sim")
