@@ -107,7 +107,7 @@ class _InGroups(typer.core.TyperGroup):
 
 class _PlainCommand(typer.core.TyperCommand):
     """Lists arguments by their names alone: newer versions of typer add Python's types, `solution <str>`. Names the
-    problems where one is missing."""
+    problems where one is missing, and the variable whose value is wrong."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -117,6 +117,10 @@ class _PlainCommand(typer.core.TyperCommand):
                 from harness.workspace.workspace import find_workspace
 
                 error.message = did_you_mean("", find_workspace(Path.cwd()).problem_names()).strip()
+            if (option := error.param) is not None:
+                source = ctx.get_parameter_source(option.name)
+                error.param_hint = option.envvar if source and source.name == "ENVIRONMENT" else error.param_hint
+            error.message = settings.in_plain_words(error)
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -119,7 +119,7 @@ def _effective(context: typer.Context, option: SettableOption, found: settings.S
     try:
         value = option.option.process_value(inner, value) if value is not None else None
     except typer.BadParameter as error:
-        raise UsageError(f"{origins.get(source.name, option.name)}: {error.message}") from None
+        raise UsageError(f"{origins.get(source.name, option.name)}: {settings.in_plain_words(error)}") from None
     return {
         "command": " ".join(option.command),
         "option": option.name,

@@ -137,6 +137,11 @@ def read_settings(files: Sequence[SettingsFile], options: Options, context: type
     return settings
 
 
+def in_plain_words(error: typer.BadParameter) -> str:
+    """The message without the type that newer versions of typer put in front."""
+    return error.message.removeprefix("Value error, ")
+
+
 def misspelt_variables(options: Options) -> Iterator[str]:
     """A complaint for each variable that is nearly one of ours. Other programs use names in HARNESS_ too, so a variable
     that resembles none is left alone."""
@@ -216,7 +221,7 @@ def _value(file: SettingsFile, option: SettableOption, value: Any, context: type
     try:
         option.option.process_value(context, given)
     except typer.BadParameter as error:
-        raise InvalidFile(f"{where}: {error.message.rstrip('.')}") from None
+        raise InvalidFile(f"{where}: {in_plain_words(error).rstrip('.')}") from None
     return given
 
 

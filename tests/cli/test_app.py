@@ -407,6 +407,14 @@ def test_a_command_that_runs_no_worker_needs_no_torch(workspace: Path, line: str
     assert (ended.returncode, "Traceback" in ended.stderr, "\x1b" in ended.stdout) == (code, False, False)
 
 
+@pytest.mark.parametrize("command", ["run", "gate"])
+def test_results_that_cannot_be_written_are_told_before_torch_is_loaded(workspace: Path, command: str) -> None:
+    line = [command, "-p", "maxpool2d", "--results", "harness.yaml"]
+    (workspace / "harness.yaml").write_text("")
+    ended = python("-c", WITHOUT_TORCH, *line, cwd=workspace)
+    assert (ended.returncode, "can't write" in ended.stderr, "Traceback" in ended.stderr) == (3, True, False)
+
+
 @pytest.mark.parametrize("line", ["list", "--help", "config show", "explain"])
 def test_a_full_disk_behind_the_output_is_said_in_a_line(workspace: Path, line: str) -> None:
     with open("/dev/full", "wb") as full:

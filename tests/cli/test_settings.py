@@ -171,6 +171,15 @@ def test_a_wrong_value_of_a_variable_is_named_with_it(harness: Shell, monkeypatc
     assert outcome.err.startswith("harness: HARNESS_RUN_SEED: ")
 
 
+def test_a_variable_that_the_command_refuses_is_named(harness: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_RUN_BACKEND", "smi")
+    for line in (["run", "maxpool2d"], ["config", "show", "run"]):
+        outcome = harness(*line)
+        assert outcome.code == 2
+        assert "HARNESS_RUN_BACKEND: 'smi'" in outcome.err
+    assert "'--backend': 'smi'" in harness("run", "maxpool2d", "--backend", "smi").err
+
+
 def test_every_variable_is_the_commands_and_the_options_name(harness: Shell) -> None:
     rows = json.loads(harness("config", "show", "--json").out)["options"]
     assert len(rows) > 30
