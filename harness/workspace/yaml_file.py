@@ -26,12 +26,14 @@ _LONGEST_NUMBER = 100
 
 
 class _Loader(_SafeLoader):
-    """YAML 1.2's floats (PyYAML takes 1e-3, without a point, for a string); keys are texts, and none stands twice."""
+    """YAML 1.2's floats (PyYAML takes 1e-3, without a point, for a string); keys are texts, and none stands twice. Dates
+    are texts, which their keys take or refuse."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         """Take what is too long for a number as text: 1:1:1… is a number to the base 60, and takes its time."""
         is_long = kind is yaml.ScalarNode and len(value) > _LONGEST_NUMBER
-        return str(super().resolve(kind, value, (False, True) if is_long else implicit))  # type: ignore[no-untyped-call]
+        tag = str(super().resolve(kind, value, (False, True) if is_long else implicit))  # type: ignore[no-untyped-call]
+        return "tag:yaml.org,2002:str" if tag == "tag:yaml.org,2002:timestamp" else tag
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         times = Counter(str(key.value) for key, _ in node.value)
@@ -89,7 +91,7 @@ def _mapping(text: str, source: str) -> tuple[dict[str, Any], yaml.Node | None]:
         if mark and error.context_mark and error.context_mark.line < mark.line:  # such as of a bracket that stays open
             words += f" that begins in line {error.context_mark.line + 1}"
         raise InvalidFile(f"{place}: not valid YAML: {words}") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: also a date of month 13
+    except (yaml.YAMLError, ValueError) as error:
         raise InvalidFile(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
     if data is None:
         return {}, None
@@ -134,7 +136,7 @@ def _validated(cls: type[T], data: dict[str, Any], root: yaml.Node | None, sourc
     from harness.complaints import complaints
 
     try:
-        return TypeAdapter(cls).validate_json(json.dumps(data, default=str), strict=True)  # str: dates
+        return TypeAdapter(cls).validate_json(json.dumps(data), strict=True)
     except ValidationError as error:
         found = complaints(error, cls).items()
         raise InvalidFile(*(f"{source}:{_line_of(place, root)}: {words}" for place, words in found)) from None

@@ -88,6 +88,7 @@ def test_a_day_is_read_with_and_without_quotes(tmp_path: Path, written: str) -> 
         ("inconclusive: maybe", "'maybe' is none of its words"),
         ("remeasure: 99", "remeasure: must be at most 10"),
         (WAIVER % "soon", "'soon' is no date; write it as 2026-12-31"),
+        (WAIVER % "2026-13-31", "gate.yaml:1: waivers[0].expires: '2026-13-31' is no date"),
         (WAIVER % "5", "waivers[0].expires"),
         ((WAIVER % "2026-12-31").replace("owner: ann", "owner: ' '"), "waivers[0].owner: must not be empty"),
         ((WAIVER % "2026-12-31").replace("owner: ann, ", ""), "key 'owner' is missing"),
