@@ -29,6 +29,8 @@ def telling(setting: Setting) -> Setting:
     passes = untold(setting)
     if passes is None:
         return setting
+    if setting.spec.nbytes == 0:
+        raise InvalidProblem(f"the output of {setting.case} is empty, so that any kernel would pass: give it elements")
     if any(True for _ in setting.model.parameters()):
         with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
             facts = (setting.problem, setting.case, setting.master_seed, setting.reference.device, setting.repeat)

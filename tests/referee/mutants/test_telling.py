@@ -33,6 +33,11 @@ def test_outputs_that_tell_nothing_make_the_problem_invalid(tmp_path: Path, forw
         telling(made(tmp_path, forward))
 
 
+def test_an_empty_output_is_named_as_one(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match="empty"):
+        telling(made(tmp_path, "x[:0] + 1"))
+
+
 @pytest.mark.parametrize(
     "forward", ["x + 1", "x.sum(1)", "x.softmax(1)", "x > 0.5", "x.argmax(1)", "x.mean()", "(x - 5).relu()"]
 )
