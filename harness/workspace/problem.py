@@ -181,11 +181,17 @@ def _read_source(path: Path) -> str:
 def _check_cases(written: ProblemFile, source: str, path: Path) -> None:
     valid = module_constants(source)
     for case_name, case in written.cases.items():
-        for name in case.constants if case else ():
+        for name, value in case.constants.items() if case else ():
             if name not in valid:
                 raise InvalidFile(
                     f"{path}: cases.{case_name}.constants: problem.py has no constant '{name}'."
                     f"{did_you_mean(name, valid)}"
+                )
+            written_there = getattr(valid[name], "value", None)
+            if isinstance(written_there, int | float) and isinstance(value, str | list | dict):
+                raise InvalidFile(
+                    f"{path}: cases.{case_name}.constants.{name}: {value!r} where a number belongs; problem.py has "
+                    f"{written_there}"
                 )
     full = written.cases.get(FULL)
     if full not in (None, Case()):

@@ -98,13 +98,21 @@ def faults_of(workspace: Workspace, problems: Sequence[str] | None = None) -> li
         found += [InvalidFile(words) for words in _orphans(workspace)]
     for problem in workspace.problem_names() if problems is None else problems:
         loads.append(partial(workspace.problem, problem))
-        loads += [partial(workspace.solution, problem, name) for name in workspace.solution_names(problem)]
+        loads += [partial(_require_model, workspace, problem, name) for name in workspace.solution_names(problem)]
     for load in loads:
         try:
             load()
         except InvalidFile as error:
             found.append(error)
     return found
+
+
+def _require_model(workspace: Workspace, problem: str, name: str) -> None:
+    """Raises: InvalidFile for a solution that breaks its rules, or can't define ModelNew though it is to pass."""
+    solution = workspace.solution(problem, name)
+    source = solution.source_path.read_bytes()
+    if solution.about.expected_verdict.passed and not (b"ModelNew" in source or b"import *" in source):
+        raise InvalidFile(f"{solution.source_path}: 'ModelNew' is not defined")
 
 
 def _orphans(workspace: Workspace) -> Iterator[str]:

@@ -26,8 +26,8 @@ _LONGEST_NUMBER = 100
 
 
 class _Loader(_SafeLoader):
-    """YAML 1.2's floats (PyYAML takes 1e-3, without a point, for a string); keys are texts, and none stands twice. Dates
-    are texts, which their keys take or refuse."""
+    """YAML 1.2's floats (PyYAML takes 1e-3, without a point, for a string); dates are texts, and so are keys, of which
+    none stands twice."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         """Take what is too long for a number as text: 1:1:1… is a number to the base 60, and takes its time."""

@@ -161,15 +161,21 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     (workspace / "solutions/rleu/x").mkdir(parents=True)
     (workspace / "solutions/rleu/x/solution.py").write_text("")
     (workspace / "solutions/relu/forgotten").mkdir(parents=True)
+    plain = workspace / "solutions/maxpool2d/plain"
+    (plain / "solution.py").write_text("class NewModel: ...")
     outcome = harness("check")
     assert outcome.code == 2
     lines = sorted(outcome.out.splitlines())
     assert [line.partition(": ")[0] for line in lines] == [
         *("configs/quick.yaml:1", "configs/quick.yaml:2", "gate.yaml:1", "problems/maxpool2d/problem.yaml:1"),
-        *("problems/relu/problem.py:1", "solutions/relu/forgotten is empty", "solutions/rleu"),
+        *("problems/relu/problem.py:1", "solutions/maxpool2d/plain/solution.py"),
+        *("solutions/relu/forgotten is empty", "solutions/rleu"),
     ]
     assert "'tolerance'" in lines[3]
-    assert "'relu'" in lines[6]
+    assert "'ModelNew'" in lines[5]
+    assert "'relu'" in lines[7]
+    assert len(json.loads(harness("check", "--json").out)["faults"]) == 8
+    (plain / "solution.yaml").write_text("expected_verdict: load_error")
     assert len(json.loads(harness("check", "--json").out)["faults"]) == 7
     outcome = harness("check", "rel*")
     assert (outcome.code, [line.partition(": ")[0] for line in outcome.out.splitlines()]) == (

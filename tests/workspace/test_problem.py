@@ -140,6 +140,7 @@ def bomb(depth: int) -> str:
             "cases: {small: {constants: {hight: 3}}}",
             [": cases.small.constants:", "'hight'", "Did you mean 'height'?"],
         ),
+        ("cases: {small: {constants: {height: a}}}", ["cases.small.constants.height: 'a'", "number"]),
         ("cases: {full: {constants: {height: 3}}}", ["cases.full:", "no values"]),
         *((f"cases: {{{name}: {{}}}}", ["quote it"]) for name in ("1", "no")),
         ("[1, 2]", ["list where a mapping of keys belongs"]),
