@@ -6,6 +6,7 @@ Known causes come first, then the verdict's own advice.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import operator
 import re
 
@@ -178,6 +179,14 @@ _KNOWN_CAUSES = (
         "install the package for the Python that judges (pip install …), or do without it",
     ),
     (
+        r"line 1\n\s+```",
+        "leave out the Markdown fences (```): the text of solution.py is Python alone",
+    ),
+    (
+        r"line 1(?:, in <module>)?\n\s+\S+\.py\n",
+        "a text is a solution's source: give a file as a Path, pathlib.Path('….py')",
+    ),
+    (
         r"defines no class 'ModelNew'",
         "name the module's class ModelNew",
     ),
@@ -190,6 +199,9 @@ _KNOWN_CAUSES = (
         "give __init__() the reference's parameters: it gets what get_init_inputs() returns",
     ),
 )
+
+_NO_MODULE = re.compile(r"ModuleNotFoundError.*No module named '(\w+)'")
+_USUAL_MODULES = ("numpy", "torch", "triton")
 
 _BY_VERDICT = {
     Verdict.COMPILE_ERROR: "mend the first of the compiler's errors above; the others may follow from it",
@@ -237,6 +249,10 @@ def advice_for(verdict: Verdict, text: str) -> str:
     """One sentence, from the failure's text where its cause is known: the first that it tells of, since a compiler's
     later errors may follow from it."""
     known = _CAUSES_WITHOUT_BLAME.get(verdict, _KNOWN_CAUSES)
+    absent = _NO_MODULE.search(text)
+    near = difflib.get_close_matches(absent[1], _USUAL_MODULES, n=1, cutoff=0.75) if absent else []
+    if absent and near and not absent[1].startswith(near[0]):  # torchao, numpyro
+        return f"mend the name '{absent[1]}': did you mean '{near[0]}'?"
     found = [(match.start(), advice) for pattern, advice in known if (match := re.search(pattern, text))]
     if found:
         return min(found, key=operator.itemgetter(0))[1]

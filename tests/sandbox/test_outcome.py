@@ -30,6 +30,23 @@ def test_a_header_that_is_not_there_is_not_for_a_gpu_to_mend() -> None:
     assert "--backend cuda" not in (failure.next_step or "")
 
 
+@pytest.mark.parametrize(
+    ("details", "word"),
+    [
+        ('File "solution.py", line 1\n    ```python\n    ^\nSyntaxError: invalid syntax', "fences"),
+        ('File "solution.py", line 1\n    /x/relu.py\n    ^\nSyntaxError: invalid syntax', "Path"),
+        ('File "solution.py", line 1, in <module>\n    relu.py\n    ^^^^\nNameError: …', "Path"),
+        ('File "solution.py", line 1\n    x = = 1\n    ^\nSyntaxError: invalid syntax', "mend the exception"),
+        ("ModuleNotFoundError: No module named 'torhc'", "'torch'"),
+        ("ModuleNotFoundError: No module named 'torchao'", "pip install"),
+        ("ModuleNotFoundError: No module named 'torch.foo'", "pip install"),
+        ("ModuleNotFoundError: No module named 'numba'", "pip install"),
+    ],
+)
+def test_what_was_given_in_place_of_source_is_named(details: str, word: str) -> None:
+    assert word in (SolutionFailed(Verdict.LOAD_ERROR, "on import", details).failure.next_step or "")
+
+
 def test_cheating_carries_its_evidence() -> None:
     failed = SolutionFailed.cheating("claimed_times", "a call of 0 ns was reported", "turn 7", call_ns=0)
     assert (failed.verdict, failed.failure.reason) == (Verdict.CHEATING, "a call of 0 ns was reported")
