@@ -117,7 +117,8 @@ def check_sampled(
         reply = taken.answered
         judge_form(reply.calls[0], setting.spec)
         judge_sharing(reply.calls[0], setting.spec)
-        remarks = [f"{setting.case}: {blocks} blocks of the true launch simulated, not all"]
+        told = f"{setting.case}: {blocks} blocks of the true launch simulated, not all"
+        remarks = [told] if reply.launches else []
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, taken.wall_ns, True)

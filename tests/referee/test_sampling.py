@@ -148,6 +148,16 @@ def test_a_wrong_sampled_answer_is_a_verdict(tmp_path: Path, yaml: str) -> None:
 
 
 @pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize("launches", [0, 1])
+def test_blocks_are_told_of_where_a_kernel_was_launched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: int
+) -> None:
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), launches))
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE), Honest)
+    assert sum("blocks" in remark for remark in outcome.remarks) == launches
+
+
+@pytest.mark.usefixtures("one_launch")
 def test_an_output_that_nobody_wrote_does_not_pass(tmp_path: Path) -> None:
     setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum()"))
     assert verdict_of(setting, computing(lambda x: torch.zeros(())))[0] is Verdict.WRONG_VALUES
