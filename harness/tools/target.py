@@ -132,7 +132,8 @@ def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
 
 def examine_tools() -> list[MachineFinding]:
     """Findings on whether they are there, for `harness doctor`."""
-    return [_examine("ncu", "harness profile"), _examine("compute-sanitizer", "harness sanitize")]
+    simulator = "; 'harness run --sanitize' looks at the simulator's accesses without it"
+    return [_examine("ncu", "harness profile"), _examine("compute-sanitizer", "harness sanitize", simulator)]
 
 
 def refusal(said: str) -> str | None:
@@ -166,9 +167,9 @@ def _default_case(problem: Problem, is_small: bool) -> str:
     return _SMALL if _SMALL in problem.cases else next(name for name in problem.cases if name != FULL)
 
 
-def _examine(name: str, command: str) -> MachineFinding:
+def _examine(name: str, command: str, otherwise: str = "") -> MachineFinding:
     try:
         return MachineFinding(name, "good", str(find_tool(name)))
     except MachineError as error:
         _, _, remedy = str(error).partition(": ")
-        return MachineFinding(name, "warning", f"not found: '{command}' needs it", remedy)
+        return MachineFinding(name, "warning", f"not found: '{command}' needs it{otherwise}", remedy)

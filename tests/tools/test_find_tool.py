@@ -53,6 +53,7 @@ def test_the_doctor_tells_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found == MachineFinding("ncu", "good", str(tool))
     assert (lacking.name, lacking.state) == ("compute-sanitizer", "warning")
     assert "'harness sanitize'" in lacking.detail
+    assert "run --sanitize" in lacking.detail
     assert "CUDA_HOME" in (lacking.remedy or "")
 
 
