@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -32,6 +33,9 @@ from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
 _TRIAL_S = 60
+_LACKS_HIP = re.compile(r"fatal error: hip/\S+: No such file|Unknown option '?--offload-arch")
+_NO_HIP = "its kernels are in HIP, and torch isn't built for AMD's GPUs here"
+_OF_AMD = "run it where torch is built for ROCm; nothing is said of it here"
 _MOST_ROUNDS = 8
 """The most times that a solution is loaded and constructed anew with what it came to: an extension may need another."""
 
@@ -181,6 +185,8 @@ def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | N
     log = read_beginning(path)
     if not is_refusal(log):
         _require_compiler(worker.backend)
+    if _LACKS_HIP.search(log):
+        return SolutionFailed(Verdict.UNSUPPORTED, _NO_HIP, compiler_errors(log) or raised.message, _OF_AMD)
     if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
         return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)
     diagnosis = diagnose_build_log(log)

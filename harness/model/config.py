@@ -65,8 +65,8 @@ class TimingConfig:
     control: bool = True
     """True where the first baseline is measured twice, so that the difference between the two shows what a speed-up of
     this size is worth here."""
-    metrics: tuple[Metric, ...] = ("gpu_warm", "end_to_end", "forward", "backward")
-    """Metrics that are measured besides the headline, in a few blocks each; the last two of training steps alone."""
+    metrics: tuple[Metric, ...] = ("gpu_warm", "end_to_end")
+    """Metrics that are measured besides the headline, in a few blocks each; with them a training step's parts."""
     processes: Annotated[int, Field(ge=1, le=20)] = 1
     """The number of times that all workers are started anew and measured: what a process is given once and for all
     (addresses, the placement of code) then differs, too."""

@@ -46,7 +46,7 @@ OF_GPUS_ALONE = (
 OF_PYTHON = (TRITON, *OF_GPUS_ALONE)
 
 _CUDA = re.compile(r"\b__global__\b")
-_HIP = re.compile(r"\bhip/hip_\w+\.h|\bhip(LaunchKernelGGL|Stream_t|GetLastError)\b")
+_HIP = re.compile(r"#[ \t]*include[ \t]*<hip/")
 _OF_BOTH = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b(?:__HIP|USE_ROCM|__CUDA|__NVCC)", re.MULTILINE)
 """Text that the preprocessor makes CUDA or HIP."""
 _PROSE = (".md", ".rst", ".yaml", ".yml")

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 
-import torch
-
 from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers, bring
 from harness.devices import beyond_simulator
@@ -105,18 +103,8 @@ def _is_for_another_gpu(job: Job, environment: Environment) -> bool:
     return environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability)
 
 
-def _lacks_rocm(job: Job) -> bool:
-    return torch.version.hip is None and is_in_hip(job.solution_ref.files)
-
-
 def _require_fit(job: Job, environment: Environment) -> None:
     """Raises: SolutionFailed where this machine can say nothing of the solution."""
-    if _lacks_rocm(job):
-        raise SolutionFailed(
-            Verdict.UNSUPPORTED,
-            "its kernels are in HIP, and torch isn't built for AMD's GPUs here",
-            next_step="run it where torch is built for ROCm; nothing is said of it here",
-        )
     if not _is_for_another_gpu(job, environment):
         return
     needed = str(job.solution.about.compute_capability)
@@ -186,12 +174,12 @@ def _with_advice(failure: Failure, verdict: Verdict, job: Job) -> Failure:
 def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
     """Say what was expected.
 
-    A solution that needs another GPU isn't judged on this one. One in a language that isn't installed, and
+    A solution that says it needs another GPU isn't judged on this one. One in a language that isn't installed, and
     without a GPU one that says it needs a GPU, is expected to be unsupported. Its files must show the reason: that
     something is missing or refused is the word of a worker, which anybody can give. If it is judged all the same, what
     it says counts.
     """
-    if _is_for_another_gpu(job, environment) or _lacks_rocm(job):
+    if _is_for_another_gpu(job, environment):
         return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)
     if verdict is not Verdict.UNSUPPORTED:
         return job.solution_ref
@@ -199,9 +187,10 @@ def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> So
     languages = python_languages_in(files)
     missing = [one for one in languages if not one.is_installed]
     if environment.backend == "cuda":
-        is_expected = any(one.is_needed_by(files.get("solution.py", "")) for one in missing)
+        is_expected = is_in_hip(files) or any(one.is_needed_by(files.get("solution.py", "")) for one in missing)
     else:
-        is_expected = bool(missing or (job.solution.about.needs_gpu and (languages or beyond_simulator(files))))
+        says_so = job.solution.about.needs_gpu and (languages or beyond_simulator(files))
+        is_expected = bool(missing or is_in_hip(files) or says_so)
     return replace(job.solution_ref, expected_verdict=verdict) if is_expected else job.solution_ref
 
 

@@ -122,7 +122,9 @@ def check_sampled(
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, taken.wall_ns, True)
-        if not (is_whole or setting.problem.independent_batch) or not _is_one_kernels_work(reply):
+        if not (is_whole or setting.problem.independent_batch or _may_take_rows(setting, buffers, reply)) or not (
+            _is_one_kernels_work(reply)
+        ):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
         answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole)
@@ -137,6 +139,14 @@ def check_sampled(
                 return (check,), tuple(remarks), weights, _undecided(check, setting.spec, error)
             check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
     return (check,), tuple(remarks), weights, _failure(check, setting.spec)
+
+
+def _may_take_rows(setting: Setting, buffers: Buffers, reply: TurnTaken) -> bool:
+    """Say whether rows that nobody claims can be compared: blocks have written whole values of each output."""
+    if not setting.has_found_items or _may_add_up(reply):
+        return False
+    pairs = zip(buffers.outputs(), buffers.output_buffers(), strict=True)
+    return all(_written_rows(output, buffer).numel() for output, buffer in pairs)
 
 
 def _may_add_up(reply: TurnTaken) -> bool:

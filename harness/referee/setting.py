@@ -80,9 +80,10 @@ class Setting:
     """A case made ready for judging.
 
     `precision` is the problem's, or that of its tensors where problem.yaml names none. `meta_inputs` is None on a GPU,
-    and where get_inputs() needs real memory. `call_bytes` is the most that an eager
-    call allocates on a GPU, outputs included; 0 without a GPU. `repeat` counts earlier measurements: each has fresh
-    workers, other inputs and the same weights; so does `tries` for earlier tries of the solution.
+    and where get_inputs() needs real memory. `call_bytes` is the most that an eager call allocates on a GPU, outputs
+    included; 0 without a GPU. `repeat` counts earlier measurements: each has fresh workers, other inputs and the same
+    weights; so does `tries` for earlier tries of the solution. `has_found_items`: rows of dimension 0 don't depend on
+    each other in a smaller case, which nobody claims.
     """
 
     problem: Problem
@@ -97,6 +98,7 @@ class Setting:
     repeat: int = 0
     tries: int = 0
     call_bytes: int = 0
+    has_found_items: bool = False
     lessons: Lessons = field(default_factory=Lessons)
 
     @property

@@ -12,12 +12,13 @@ from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.rows import claimed_rows
+from harness.referee.answers.rows import claimed_rows, is_floating, tensors_in
 from harness.referee.audit.custom import TracedCase, no_custom_kernel
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.inputs.structure import structure_of
 from harness.referee.sampling import is_oracle_cheap
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
@@ -90,12 +91,12 @@ class SimulatedTrial(Trial):
         Raises: SolutionFailed.
         """
         try:
-            traced = self._check_case(full)
+            traced = self._check_full(full)
         except TooMuchWork as error:
             raise self._confirmed(error) from None
         except SolutionFailed as error:
             if error.verdict is Verdict.WRONG_VALUES:
-                raise self._compared_with_shrunk(error) from None
+                raise self._beside_shrunk(error, full.has_found_items) from None
             raise
         compared = list(self._found.checks)
         try:
@@ -113,32 +114,53 @@ class SimulatedTrial(Trial):
             self._load_anew()
         return traced
 
-    def _compared_with_shrunk(self, failed: SolutionFailed) -> SolutionFailed:
-        """Add how the shrunk case comes out to wrong values at the full shape. It takes whole calls and variants, which
-        show in what precision a kernel computes."""
-        checks, found = list(self._found.checks), self._found
-        self._load_anew()
+    def _check_full(self, full: Setting) -> list[TracedCase]:
+        """Check the full shape, by rows unless the reference can't take what inputs are stretched to."""
+        if full.has_found_items:
+            try:
+                return self._check_case(full)
+            except InvalidProblem:
+                self._load_anew()
+        return self._check_case(replace(full, has_found_items=False))
+
+    def _beside_shrunk(self, failed: SolutionFailed, has_found_items: bool) -> SolutionFailed:
+        """Tell wrong values at the full shape beside the shrunk case, whose whole calls and variants show in what
+        precision a kernel computes. Rows that nobody claims convict only with it: inputs that are stretched from small
+        ones may lack what every draw has."""
+        before = {name: list(value) if isinstance(value, list) else value for name, value in vars(self._found).items()}
+        advice = "look at what depends on sizes, such as limits or 32-bit indices"
+        why: Exception | None = None
         try:
+            self._load_anew()
             self._check_shrunk()
-            advice = "it is right in the shrunk case: look at what depends on sizes, such as limits or 32-bit indices"
         except SolutionFailed as error:
-            advice = f"{error.failure.next_step} (in the shrunk case: {error.failure.reason})"
-        except InvalidProblem:
-            return failed
-        finally:
-            found.checks[:] = checks
-        failed.failure = replace(failed.failure, next_step=advice)
+            why, advice = error, f"{error.failure.next_step} (in the shrunk case: {error.failure.reason})"
+        except InvalidProblem as error:
+            why, advice = error, failed.failure.next_step
+        vars(self._found).update(before)
+        is_wrong_too = isinstance(why, SolutionFailed) and why.verdict is Verdict.WRONG_VALUES
+        if has_found_items and not is_wrong_too:
+            reason = f"at the full shape, with inputs stretched from small ones: {failed.failure.reason}"
+            reason += f"; in the shrunk case: {why or 'right'}"
+            return SolutionFailed(Verdict.UNSUPPORTED, reason, failed.failure.details, f"run it on a GPU; {advice}")
+        if why is None:
+            advice = f"it is right in the shrunk case: {advice}"
+        if why is None or is_wrong_too:
+            failed.failure = replace(failed.failure, next_step=advice)
         return failed
 
     def _with_rows(self, full: Setting) -> Setting:
-        """The full shape. Its rows can be compared one by one where those of the shrunk case don't depend on each
-        other, as if problem.yaml said so."""
+        """The full shape. Its rows are compared one by one where those of the shrunk case don't depend on each other,
+        and its inputs have no structure, such as zeros, which stretching would take from them."""
         if full.meta_inputs is None or is_oracle_cheap(full) or not claimed_rows(full.meta_inputs, full.spec):
             return full
         with contextlib.suppress(InvalidProblem):
             small = prepare_setting(full.problem, SHRUNK, full.master_seed, "cpu")
-            if small.oracle.has_independent_items(small.reference.make_inputs(small.seed("rows")), small.spec):
-                return replace(full, problem=replace(full.problem, independent_batch=True))
+            inputs = small.reference.make_inputs(small.seed("rows"))
+            tensors = tensors_in(inputs)
+            is_plain = all(map(is_floating, tensors)) and not any(map(structure_of, tensors))
+            if is_plain and small.oracle.has_independent_items(inputs, small.spec):
+                return replace(full, has_found_items=True)
         return full
 
     def _check_shrunk(self) -> list[TracedCase]:

@@ -98,13 +98,11 @@ def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> I
 def _by_its_files(evaluation: Evaluation, words: str) -> str:
     """Call bare files as the user does, where the words mean the copies that were judged."""
     problem, solution = evaluation.problem, evaluation.solution
-    for file, folder, copy in (
-        (problem.file, f"problems/{problem.name}", "problem.py"),
-        (solution.file, f"solutions/{problem.name}/{solution.name}", "solution.py"),
-    ):
-        if file:
-            words = words.replace(f"{folder}/{copy}", copy).replace(copy, file)
-    return words
+    files = {"problem.py": problem.file, "solution.py": solution.file}
+    folders = f"problems/{re.escape(problem.name)}/|solutions/{re.escape(problem.name)}/{re.escape(solution.name)}/"
+    return re.sub(
+        rf"(?<![\w./-])(?:{folders})?(problem\.py|solution\.py)\b", lambda match: files[match[1]] or match[0], words
+    )
 
 
 def record(evaluation: Evaluation) -> Pairs:

@@ -125,11 +125,10 @@ def _hashes(files: Iterable[Path]) -> dict[str, str]:
 
 
 def _compilers() -> list[str]:
-    homes = ((cpp_extension.CUDA_HOME, "nvcc"), (cpp_extension.ROCM_HOME, "hipcc"))
-    of_gpu = [os.path.join(home, "bin", name) for home, name in homes if home]
-    if chosen := os.environ.get("PYTORCH_NVCC"):
-        of_gpu = [chosen]
-    return [*of_gpu, os.environ.get("CXX", "c++")]
+    is_hip = torch.version.hip is not None
+    home = cpp_extension.ROCM_HOME if is_hip else cpp_extension.CUDA_HOME
+    of_gpu = os.environ.get("PYTORCH_NVCC") or (home and os.path.join(home, "bin", "hipcc" if is_hip else "nvcc"))
+    return [compiler for compiler in (of_gpu, os.environ.get("CXX", "c++")) if compiler]
 
 
 @functools.cache

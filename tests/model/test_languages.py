@@ -22,10 +22,7 @@ from harness.model.languages import languages_in
         ({"solution.py": "import torch  # no triton, no tritonclient\nimport tritonclient"}, ()),
         ({"solution.py": "import torch", "NOTES.md": "__global__", "solution.yaml": "explanation: __global__"}, ()),
         ({"k.hip": "#include <hip/hip_runtime.h>\n__global__ void f() {}"}, ("HIP",)),
-        (
-            {"solution.py": "SOURCE = '__global__ void f() {}; hipLaunchKernelGGL(f, 1, 1, 0, 0);'\nimport triton"},
-            ("HIP", "Triton"),
-        ),
+        ({"solution.py": "SOURCE = '__global__ void f() {}  // as by hipLaunchKernelGGL'"}, ("CUDA",)),
         (
             {"k.cu": "#ifdef __HIP_PLATFORM_AMD__\n#include <hip/hip_runtime.h>\n#endif\n__global__ void f() {}"},
             ("CUDA",),

@@ -30,7 +30,7 @@ from harness.referee.found import Found
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.trial import Trial
 from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.wire.device import Finding, KernelRun
+from harness.sandbox.wire.device import Account, Finding, KernelRun
 from harness.sandbox.wire.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.worker import arm as arm_module
 from tests.files import laid
@@ -546,30 +546,52 @@ def test_wrong_values_at_the_full_shape_are_told_beside_the_shrunk_case(
 
 def softmax_within(columns: int, mean: float = 0.0) -> type[nn.Module]:
     """A kernel that is right for as many columns, and takes no more into account; with the mean of all as well."""
-    return computing(
-        lambda x: torch.softmax(x.clone().index_fill(1, torch.arange(columns, 1040), 0), 1) + mean * x.mean()
-    )
+
+    def compute(x: torch.Tensor) -> torch.Tensor:
+        within = x if len(x) < LARGE else x.clone().index_fill(1, torch.arange(columns, 1040), 0)
+        return torch.softmax(within, 1) + mean * x.mean()
+
+    return computing(compute)
+
+
+SOFTMAX = "torch.softmax(x, 1)"
+TRIANGLES = "torch.rand(rows, 26, 40).triu().reshape(rows, 1040)"
+Above = computing(lambda x: x + (x * torch.ones(26, 40).triu().reshape(1, 1040)).sum(1, keepdim=True))
 
 
 @pytest.mark.usefixtures("auditor", "small_simulator")
 @pytest.mark.parametrize(
-    ("reference", "model", "full"),
+    ("reference", "inputs", "model", "full", "verdict"),
     [
-        ("torch.softmax(x, 1)", softmax_within(1040), [True]),
-        ("torch.softmax(x, 1)", softmax_within(900), [False]),
-        ("torch.softmax(x, 1) + x.mean()", softmax_within(1040, mean=1), []),
+        (SOFTMAX, "torch.rand(rows, 1040)", softmax_within(1040), [True], None),
+        (SOFTMAX, "torch.rand(rows, 1040)", softmax_within(900), [False], Verdict.UNSUPPORTED),
+        (SOFTMAX, "torch.rand(rows, 1040)", computing(lambda x: torch.softmax(x, 0)), [False], Verdict.WRONG_VALUES),
+        (f"{SOFTMAX} + x.mean()", "torch.rand(rows, 1040)", softmax_within(1040, mean=1), [], None),
+        ("x + x.sum(1, keepdim=True)", TRIANGLES, Above, [], None),
+        ("torch.relu(x - 8)", "torch.rand(rows, 1040)", computing(lambda x: torch.relu(x - 8)), [], None),
     ],
+    ids=["right", "right in the shrunk case alone", "wrong", "dependent rows", "structured inputs", "zeros"],
 )
 def test_independent_rows_are_compared_where_the_whole_takes_the_oracle_too_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str, model: type[nn.Module], full: list[bool]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reference: str,
+    inputs: str,
+    model: type[nn.Module],
+    full: list[bool],
+    verdict: Verdict | None,
 ) -> None:
+    """Inputs at the full shape are stretched from small ones, so that a difference there alone convicts nobody."""
     monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0), raising=False)
     for module in (sampling_module, simulated_trial):
         monkeypatch.setattr(module, "is_oracle_cheap", lambda setting: False)
-    source = problem_text(reference, "torch.rand(rows, 1040)", constants="rows = 6")
+    monkeypatch.setattr(trial_module, "telling", lambda setting: setting)
+    source = problem_text(reference, inputs, constants="rows = 6")
     trial, found = tried_at_a_large_shape_alone(tmp_path, model, source=source)
-    with pytest.raises(SolutionFailed) if False in full else nullcontext():
+    with pytest.raises(SolutionFailed) if verdict else nullcontext() as caught:
         trial.check()
+    assert caught is None or caught.value.verdict is verdict
     assert [check.passed for check in found.checks if check.case == "full"] == full
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.variables import of_own_folder, own_python, scrubbed
@@ -451,11 +452,11 @@ def test_a_worker_without_its_referee_ends_at_once(child: Child) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
 
 
-@pytest.mark.parametrize(("computes", "found"), [(True, ["/dev/kfd", "/dev/dri/renderD128"]), (False, [])])
-def test_amds_gpus_are_devices_where_its_driver_computes(
-    monkeypatch: pytest.MonkeyPatch, computes: bool, found: list[str]
+@pytest.mark.parametrize(("hip", "found"), [("6.4", ["/dev/kfd", "/dev/dri/renderD128"]), (None, [])])
+def test_amds_gpus_are_devices_where_torch_is_built_for_them(
+    monkeypatch: pytest.MonkeyPatch, hip: str | None, found: list[str]
 ) -> None:
     """Elsewhere a screen has the same kind of file."""
-    monkeypatch.setattr(os.path, "exists", lambda place: computes)
+    monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setattr(linux.glob, "glob", lambda pattern: ["/dev/dri/renderD128"])
     assert linux.amd_gpus() == found

@@ -77,15 +77,15 @@ def _forward(setting: Setting, inputs: Sequence[Any]) -> Work | None:
     outputs = len(spec.shapes) - gradients
     written = replace(spec, shapes=spec.shapes[:outputs], dtypes=spec.dtypes[:outputs]).nbytes
     read = nbytes_of((*own.parameters(), *own.buffers(), *tensors_in(given)))
-    counted = _count(setting, own, given)
+    counted = _count(setting, own, given, with_grad=True)  # without, modules may take fused paths that aren't counted
     return Work(read + written, counted.total or None, written, counted.convolutions)
 
 
-def _count(setting: Setting, model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
+def _count(setting: Setting, model: torch.nn.Module, inputs: Sequence[Any], with_grad: bool = False) -> Operations:
     if setting.reference.irregular:  # torch's formulas take a sparse operand for a dense one
         return NO_OPERATIONS
     count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
-    return count(model, inputs)
+    return count(model, inputs, with_grad)
 
 
 def _inputs(setting: Setting) -> list[Any]:
@@ -145,10 +145,10 @@ class _OperationCounter(OperatorMode):
             self.products.add((dtype, switch))
 
 
-def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
+def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any], with_grad: bool = False) -> Operations:
     """Count a run's operations; NO_OPERATIONS also where a formula or the model fails, since this is a statistic."""
     try:
-        with torch.no_grad(), _OperationCounter() as counted:
+        with torch.set_grad_enabled(with_grad), _OperationCounter() as counted:
             model(*inputs)
     except PROBLEM_ERRORS:  # or torch's formulas', which are of any operator in any form
         return NO_OPERATIONS
@@ -156,7 +156,7 @@ def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operatio
     return found if counted.products else NO_OPERATIONS
 
 
-def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
+def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any], with_grad: bool) -> Operations:
     """Count on meta tensors; NO_OPERATIONS also where the model can't run on them."""
     try:
         on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
@@ -164,4 +164,4 @@ def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operat
     except PROBLEM_ERRORS:  # it runs on a device, and needn't run without one
         return NO_OPERATIONS
     with torch.device("meta"):
-        return operations_of_run(copied, on_meta)
+        return operations_of_run(copied, on_meta, with_grad)

@@ -143,8 +143,9 @@ class TimedCase:
                     floors=floors,
                 )
                 graph = [name for name in config.metrics if name == "graph"]
-                left_out = ("graph", arms.metric, *(() if self._case.setting.problem.backward else OF_STEPS))
-                further = [name for name in config.metrics if name not in left_out]
+                parts = OF_STEPS if self._case.setting.problem.backward and config.metrics else ()
+                further = [name for name in config.metrics if name not in (arms.metric, "graph", *OF_STEPS)]
+                further += parts
                 rows = self._rows(arms, further, config)
                 described = self._describe()  # by workers that graphs haven't harmed yet
                 compiled = self._references.look_back()

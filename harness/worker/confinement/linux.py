@@ -10,6 +10,7 @@ import ctypes
 import glob
 import os
 import resource
+import sys
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -34,8 +35,10 @@ class Unavailable(Exception):
 
 
 def amd_gpus() -> list[str]:
-    """List the files of AMD's GPUs where its driver for computing is. Elsewhere /dev/dri belongs to a screen."""
-    return ["/dev/kfd", *glob.glob("/dev/dri/renderD*")] if os.path.exists("/dev/kfd") else []
+    """List the files of AMD's GPUs where torch, which the fork server has imported, is built for them. Elsewhere they
+    are a screen's."""
+    version = getattr(sys.modules.get("torch"), "version", None)
+    return ["/dev/kfd", *glob.glob("/dev/dri/renderD*")] if getattr(version, "hip", None) else []
 
 
 def prctl(option: int, *arguments: int) -> None:

@@ -360,13 +360,14 @@ def test_the_parts_of_a_training_step_are_measured_in_rows_of_their_own(
     ended: list[str] = []
     monkeypatch.setattr(InProcessDevice, "end_forward", lambda self: ended.append("forward"))
     setting = setting_of(tmp_path, DOUBLE.replace("5000", "50"), "backward: true\n" if backward else "")
-    config = replace(CONFIG, timing=replace(CONFIG.timing, metrics=("forward", "backward")))
+    config = replace(CONFIG, timing=replace(CONFIG.timing, metrics=("end_to_end",)))
     with opened_case(setting, Honest, config=config) as opened:
         opened.late = {"control": InProcessWorker(times=(2_000,))}
         outcome = opened.outcome()
         asked = {turn.conditions.metric for turn in opened.solution.turns}
-    assert [row.metric for row in outcome.timing.rows] == (["forward", "backward"] if backward else [])
-    assert asked == {"gpu_cold", *(("forward", "backward") if backward else ())}
+    parts = ["forward", "backward"] if backward else []
+    assert [row.metric for row in outcome.timing.rows] == ["end_to_end", *parts]
+    assert asked == {"gpu_cold", "end_to_end", *parts}
     assert bool(ended) is backward
 
 
