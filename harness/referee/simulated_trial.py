@@ -86,7 +86,8 @@ class SimulatedTrial(Trial):
     def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
         """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared, and
         the solution is marked as fragile. Nor does the shrunk case acquit: a full shape that can't be judged is
-        unsupported, and so is one that a few blocks can't acquit of values that nobody wrote.
+        unsupported, and so is one that a few blocks can't acquit of values that nobody wrote. Where rows were compared
+        that nobody claims, on inputs that are stretched from small ones, both cases must agree.
 
         Raises: SolutionFailed.
         """
@@ -108,7 +109,7 @@ class SimulatedTrial(Trial):
             self._found.fragile += wrong
             self._found.checks[:] = compared
             is_sampled = any(one.scope != "complete" for one in compared)
-            if not compared or (is_sampled and _has_unwritten(wrong)):
+            if not compared or full.has_found_items or (is_sampled and _has_unwritten(wrong)):
                 raise _undecided(error) from error
             self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{error}")
             self._load_anew()
@@ -125,8 +126,7 @@ class SimulatedTrial(Trial):
 
     def _beside_shrunk(self, failed: SolutionFailed, has_found_items: bool) -> SolutionFailed:
         """Tell wrong values at the full shape beside the shrunk case, whose whole calls and variants show in what
-        precision a kernel computes. Rows that nobody claims convict only with it: inputs that are stretched from small
-        ones may lack what every draw has."""
+        precision a kernel computes. Stretched inputs may lack what every draw has."""
         before = {name: list(value) if isinstance(value, list) else value for name, value in vars(self._found).items()}
         advice = "look at what depends on sizes, such as limits or 32-bit indices"
         why: Exception | None = None

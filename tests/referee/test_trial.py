@@ -556,6 +556,7 @@ def softmax_within(columns: int, mean: float = 0.0) -> type[nn.Module]:
 
 SOFTMAX = "torch.softmax(x, 1)"
 TRIANGLES = "torch.rand(rows, 26, 40).triu().reshape(rows, 1040)"
+MadeForItsSoftmax = computing(lambda x: torch.softmax(x, 1) * (1 if len(x) == LARGE else 2))
 Above = computing(lambda x: x + (x * torch.ones(26, 40).triu().reshape(1, 1040)).sum(1, keepdim=True))
 
 
@@ -565,12 +566,21 @@ Above = computing(lambda x: x + (x * torch.ones(26, 40).triu().reshape(1, 1040))
     [
         (SOFTMAX, "torch.rand(rows, 1040)", softmax_within(1040), [True], None),
         (SOFTMAX, "torch.rand(rows, 1040)", softmax_within(900), [False], Verdict.UNSUPPORTED),
+        (SOFTMAX, "torch.rand(rows, 1040)", MadeForItsSoftmax, [True], Verdict.UNSUPPORTED),
         (SOFTMAX, "torch.rand(rows, 1040)", computing(lambda x: torch.softmax(x, 0)), [False], Verdict.WRONG_VALUES),
         (f"{SOFTMAX} + x.mean()", "torch.rand(rows, 1040)", softmax_within(1040, mean=1), [], None),
         ("x + x.sum(1, keepdim=True)", TRIANGLES, Above, [], None),
         ("torch.relu(x - 8)", "torch.rand(rows, 1040)", computing(lambda x: torch.relu(x - 8)), [], None),
     ],
-    ids=["right", "right in the shrunk case alone", "wrong", "dependent rows", "structured inputs", "zeros"],
+    ids=[
+        "right",
+        "right in the shrunk case alone",
+        "right at the full shape alone",
+        "wrong",
+        "dependent rows",
+        "structured inputs",
+        "zeros",
+    ],
 )
 def test_independent_rows_are_compared_where_the_whole_takes_the_oracle_too_long(
     tmp_path: Path,
