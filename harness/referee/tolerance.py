@@ -234,7 +234,9 @@ def rms(values: torch.Tensor) -> float:
 
 def _norm(values: torch.Tensor) -> float:
     """The root of the sum of squares, in float64, without copies of many values."""
-    return float(torch.linalg.vector_norm(values, dtype=torch.complex128 if values.is_complex() else torch.float64))
+    is_wide = values.is_complex() or (values.is_floating_point() and values.itemsize > 1)
+    dtype = torch.complex128 if values.is_complex() else torch.float64
+    return float(torch.linalg.vector_norm(values if is_wide else values.double(), dtype=dtype))
 
 
 def values_around(want: torch.Tensor, index: int) -> torch.Tensor:

@@ -24,6 +24,7 @@ from harness.referee.tolerance import (
     gather_evidence,
     least_for,
     reaches,
+    rms,
     unit_of,
     values_around,
     with_eager_among_all,
@@ -45,6 +46,24 @@ def evidence(error: float, forgiven: float = 0.05, least: float = 1e-4) -> Error
 def test_a_tolerance_is_twice_the_error_between_the_least_and_the_most(error: float, share: float) -> None:
     assert evidence(error).share == pytest.approx(share)
     assert evidence(error).is_telling
+
+
+@pytest.mark.parametrize(
+    ("values", "size"),
+    [
+        (torch.tensor([3.0, 4.0, math.nan, math.inf, -math.inf]), math.sqrt(12.5)),
+        (torch.tensor([3.0, 4.0, math.nan], dtype=torch.float64), math.sqrt(12.5)),
+        (torch.tensor([60_000.0, 0.0], dtype=torch.float16), 60_000 / math.sqrt(2)),
+        (torch.tensor([3.0 + 4.0j, complex(math.inf, 0)]), 5.0),
+        (torch.tensor([3, -4]), math.sqrt(12.5)),
+        (torch.tensor([True, False]), math.sqrt(0.5)),
+        (torch.tensor([2.0]).to(torch.float8_e4m3fn), 2.0),
+        (torch.tensor([math.nan]), 0.0),
+        (torch.empty(0), 0.0),
+    ],
+)
+def test_the_root_mean_square_is_of_the_finite_values_of_any_kind(values: torch.Tensor, size: float) -> None:
+    assert rms(values) == pytest.approx(size)
 
 
 def test_where_the_reference_errs_like_a_wrong_element_nothing_is_told() -> None:
