@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from harness.model.arms import Baseline, Metric
+from harness.model.arms import OF_STEPS, Baseline, Metric
 from harness.model.record import SETTINGS, Positive, as_json
 from harness.model.statistics import BETWEEN_WORKERS, LITTLE_SCATTER, of_medians
 
@@ -81,8 +81,11 @@ class TimingConfig:
     def __post_init__(self) -> None:
         if not self.baselines or len(set(self.baselines)) != len(self.baselines):
             raise ValueError("baselines must name one at least, and none twice")
-        if "gpu_cold" in self.metrics or len(set(self.metrics)) != len(self.metrics):
-            raise ValueError("metrics are those beside gpu_cold, which is always measured, and each once")
+        unasked = {"gpu_cold", *OF_STEPS}
+        if unasked & set(self.metrics) or len(set(self.metrics)) != len(self.metrics):
+            raise ValueError(
+                "metrics are those beside gpu_cold, forward and backward, which are measured unasked, and each once"
+            )
         least = LITTLE_SCATTER * BETWEEN_WORKERS * of_medians(self.processes)
         if self.precision is not None and not least <= self.precision < 1:
             raise ValueError(

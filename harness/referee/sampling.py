@@ -122,9 +122,8 @@ def check_sampled(
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, taken.wall_ns, True)
-        if not (is_whole or setting.problem.independent_batch or _may_take_rows(setting, buffers, reply)) or not (
-            _is_one_kernels_work(reply)
-        ):
+        has_answer = is_whole or setting.problem.independent_batch or _may_take_rows(setting, buffers, reply)
+        if not (has_answer and _is_one_kernels_work(reply)):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
         answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole)

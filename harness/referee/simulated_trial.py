@@ -152,7 +152,7 @@ class SimulatedTrial(Trial):
     def _with_rows(self, full: Setting) -> Setting:
         """The full shape. Its rows are compared one by one where those of the shrunk case don't depend on each other,
         and its inputs have no structure, such as zeros, which stretching would take from them."""
-        if full.meta_inputs is None or is_oracle_cheap(full) or not claimed_rows(full.meta_inputs, full.spec):
+        if full.meta_inputs is None or not claimed_rows(full.meta_inputs, full.spec) or is_oracle_cheap(full):
             return full
         with contextlib.suppress(InvalidProblem):
             small = prepare_setting(full.problem, SHRUNK, full.master_seed, "cpu")

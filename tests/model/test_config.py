@@ -20,6 +20,8 @@ from tests.machine import ROOT
         (CorrectnessConfig, {"sampled_blocks": 1}),
         (TimingConfig, {"blocks": 5}),  # there would be no interval
         (TimingConfig, {"calls_per_turn": 0}),
+        (TimingConfig, {"metrics": ("gpu_cold",)}),
+        (TimingConfig, {"metrics": ("graph", "forward")}),  # it comes by itself where a call is a training step
         (TimingConfig, {"warmup_turns": 0}),
         (TimingConfig, {"budget_s": 0.0}),
         (TimingConfig, {"budget_s": math.nan}),

@@ -144,8 +144,7 @@ class TimedCase:
                 )
                 graph = [name for name in config.metrics if name == "graph"]
                 parts = OF_STEPS if self._case.setting.problem.backward and config.metrics else ()
-                further = [name for name in config.metrics if name not in (arms.metric, "graph", *OF_STEPS)]
-                further += parts
+                further = [name for name in (*config.metrics, *parts) if name not in (arms.metric, "graph")]
                 rows = self._rows(arms, further, config)
                 described = self._describe()  # by workers that graphs haven't harmed yet
                 compiled = self._references.look_back()
