@@ -3,10 +3,10 @@
     python benchmarks/hostile_load.py [--backend cuda] [--hostile 500] [--honest 50] [--results FILE]
 
 The honest look-alikes of tests/cheats are judged, then its attacks and the faults of tests/faults over and over, then
-the look-alikes again, all by one session. Printed are verdicts that changed, the ratios of times (durations, and on a
-GPU speed-ups), and what there is more of than before: processes, files in temporary folders and shared memory, open
-descriptors, memory of this process and of the GPU. Exit status 1 where a verdict changed or anything is left. Nothing
-else should run on the machine.
+the look-alikes again, all by one session on all GPUs. Printed are verdicts that changed, the ratios of times (durations,
+and speed-ups that were measured twice on one GPU, with those whose intervals don't overlap), and what there is more of
+than before: processes, files in temporary folders and shared memory, open descriptors, memory of this process and of
+the GPUs. Exit status 1 where a verdict changed or anything is left. Nothing else should run on the machine.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -86,7 +87,7 @@ def main() -> int:
     hostile = list(itertools.islice(itertools.cycle([*attacks, *faults]), given.hostile))
     places = {case.name: Workspace(root) for root, cases in ((CHEATS, cheats), (FAULTS, faults)) for case in cases}
     with tempfile.TemporaryDirectory() as results:
-        config = Workspace(CHEATS).config("corpus")
+        config = Workspace(CHEATS).config("load")
         with open_session(given.backend, CHEATS, Path(results), config, None, lambda what: None) as session:
 
             def judged(cases: Sequence[Case]) -> Iterator[Evaluation]:
@@ -111,7 +112,7 @@ def main() -> int:
         "honest": len(second),
         "changed": changed,
         "duration_ratio": round(statistics.median(durations), 3),
-        "speedup_ratio": _speedups(first, second),
+        "speedups": _speedups(first, second),
         "left": left,
     }
     print(json.dumps(outcome, indent=1, ensure_ascii=False))
@@ -128,21 +129,30 @@ def _name(evaluation: Evaluation) -> str:
     return f"{evaluation.problem.name}/{evaluation.solution.name}"
 
 
-def _speedups(first: dict[str, Evaluation], second: dict[str, Evaluation]) -> float | None:
-    """The median ratio of speed-ups; None where nothing was timed."""
-    pairs = [
-        (one.timing.speedup.estimate, two.timing.speedup.estimate)
+def _speedups(first: dict[str, Evaluation], second: dict[str, Evaluation]) -> dict[str, Any]:
+    """What became of the speed-ups; GPUs of one model differ by a percent, so only pairs of one GPU count."""
+    pairs = {
+        name: (one.timing.speedup, two.timing.speedup)
         for name, two in second.items()
         if (one := first[name]).timing and two.timing and one.timing.speedup and two.timing.speedup
-    ]
-    return round(statistics.median(late / early for early, late in pairs), 4) if pairs else None
+        if one.environment.gpu_uuid == two.environment.gpu_uuid
+    }
+    ratios = [late.estimate / early.estimate for early, late in pairs.values()]
+    return {
+        "pairs": len(pairs),
+        "ratio": round(statistics.median(ratios), 4) if ratios else None,
+        "apart": {
+            name: f"[{early.low:.4g}, {early.high:.4g}] → [{late.low:.4g}, {late.high:.4g}]"
+            for name, (early, late) in pairs.items()
+            if early.high < late.low or late.high < early.low
+        },
+    }
 
 
 def _gpu_bytes() -> int:
-    import torch
-
-    free, whole = torch.cuda.mem_get_info()
-    return int(whole - free)
+    """What all programs hold on all GPUs. Not by torch, with which this process would be a program on them, too."""
+    asked = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    return sum(map(int, subprocess.check_output(asked, text=True).split())) * 2**20
 
 
 def _is_worker(process: Path) -> bool:
