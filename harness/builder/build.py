@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.builder.compiler_log import compiler_errors, is_refusal, kernel_resources, without_middle
+from harness.builder.compiler_log import compiler_errors, first_line, is_refusal, kernel_resources, without_middle
 from harness.builder.extension_cache import log_of, nvcc_calls_of
 from harness.builder.texts import Texts, compilers_of
 from harness.builder.workers import Workers, bring, seen_files
@@ -206,10 +206,6 @@ def _require_compiler(backend: BackendName) -> None:
         )
     except (SimUnavailable, OSError, subprocess.SubprocessError) as error:
         raise MachineError(f"nothing can be built here, since the C++ compiler doesn't work: {error}") from error
-
-
-def first_line(text: str) -> str:
-    return next(iter(text.splitlines()), "")
 
 
 def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:

@@ -186,3 +186,7 @@ def _leads_from(context: Sequence[str]) -> bool:
         if _LEADS_FROM.search(line):
             return True
     return False
+
+
+def first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "")

@@ -113,10 +113,10 @@ def has_library(kept: Path, key: str) -> bool:
 def keep_builds(made: Path, kept: Path, only: str | None = None) -> None:
     """Keep what a worker built in `made`, and isn't there; of a builder what it was asked for `only`. Its processes
     have ended, but every file is still a stranger's: links, pipes and endless ones are left."""
-    with contextlib.suppress(OSError), _open_folder(made) as root:
+    with contextlib.suppress(OSError), open_folder(made) as root:
         keys = [name for name in ([only] if only else os.listdir(root)) if is_key(name) and not (kept / name).exists()]
         for key in keys[:_MOST]:
-            with contextlib.suppress(*_NO_BUILD), _open_folder(key, root) as folder:
+            with contextlib.suppress(*_NO_BUILD), open_folder(key, root) as folder:
                 _keep_build(root, folder, kept, key)
 
 
@@ -142,7 +142,7 @@ def keep_text_of(made: Path, kept: Path, key: str, kind: Literal["logs", "calls"
     """Keep a build's log, or its calls of nvcc; `shown` makes them fit to be read. The path is there even where the
     text isn't."""
     name = text_place(kind, key)
-    with contextlib.suppress(OSError), _open_folder(made) as root, _open_folder(name.parent, root) as folder:
+    with contextlib.suppress(OSError), open_folder(made) as root, open_folder(name.parent, root) as folder:
         keep_text(kept / name, shown(_read(folder, name.name, _LOG_BYTES).decode(errors="replace")))
     return kept / name
 
@@ -178,7 +178,7 @@ def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
     manifest = parse_json(_read(folder, MANIFEST, _MANIFEST_BYTES))
     files: dict[str, bytes] = {}
     if "refused" in manifest:
-        with _open_folder("logs", root) as logs:
+        with open_folder("logs", root) as logs:
             log = _read(logs, f"{key}.log", _LOG_BYTES).decode(errors="replace")
         if not (isinstance(manifest["refused"], str) and is_refusal(log)):
             raise ValueError("what failed by itself may go well another time")
@@ -193,7 +193,7 @@ def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
 
 
 @contextlib.contextmanager
-def _open_folder(path: Path | str, above: int | None = None) -> Iterator[int]:
+def open_folder(path: Path | str, above: int | None = None) -> Iterator[int]:
     """Open a folder step by step and never through a link: the worker may have put some."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:

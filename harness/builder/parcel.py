@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.builder.extension_cache import SHARED, has_build, keep_files, keep_text
+from harness.builder.triton_cache import entries
 from harness.builder.workers import Workers, seen_files
 from harness.model.build import ExtensionBuild
 from harness.model.record import hash_contents
@@ -23,6 +24,7 @@ def pack(workers: Workers, solution: Solution, builds: Sequence[ExtensionBuild])
     root = extensions_folder(workers.cache, workers.host.name)
     namespace = root / hash_contents(seen_files(solution.folder).items())
     found = [place / one.key for one in builds for place in (namespace, root / SHARED) if has_build(place, one.key)]
+    found += entries(namespace)
     texts = sorted((namespace / "texts").glob("*.json"))
     paths = [*texts, *(path for folder in found for path in sorted(folder.iterdir()))]
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from harness.builder.build import BuildOutcome, CompilerRefused, first_line
+from harness.builder.build import BuildOutcome, CompilerRefused
+from harness.builder.compiler_log import first_line
 from harness.builder.nvcc_check import Opinion, Opinions
 from harness.model.build import ExtensionBuild, KernelResources
 from harness.model.evaluation import Evaluation

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from harness.builder import extension_cache
+from harness.builder import extension_cache, triton_cache
 from harness.devices import AccountOfFindings, FindingsWithheld
 from harness.devices.base import Host
 from harness.errors import HarnessError, MachineError
@@ -157,12 +157,15 @@ class _BuildAttendant:
 
     def supply(self, worker: WorkerProcess, place: Path) -> None:
         extension_cache.supply(worker)
+        triton_cache.supply(worker)
         if self.account is not None:
             self.account.read_files(texts_in(place))
 
     def collect(self, worker: WorkerProcess) -> None:
         if not worker.has_taken_turns:  # a build could hold answers
             extension_cache.collect(worker, only=self.key)
+            if self.key is None:
+                triton_cache.collect(worker)
 
 
 def bring(worker: WorkerProcess, folder: Path, sha256: str | None = None, compilers: str | None = None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 
@@ -46,8 +46,14 @@ class WorkerDevice:
     def warm_up(self) -> None:
         """Pay now, before any code of a solution, what the first use of the device costs."""
 
-    def show(self, gpu: SeenGpu) -> None:
-        """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU."""
+    def show(self, gpu: SeenGpu, is_rehearsed: bool) -> None:
+        """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU.
+        `is_rehearsed`: Triton compiles for it what is launched, and launches nothing."""
+        raise NotImplementedError
+
+    def rehearse(self, model: torch.nn.Module, inputs: Sequence[Any], call: Callable[..., object]) -> None:
+        """Call with tensors without values on such a GPU: a module's are made so, and those of `inputs`, which are on
+        the meta device. Raises whatever needs values raises."""
         raise NotImplementedError
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.sandbox.wire.layout import scratch_folder
+from harness.sandbox.wire.layout import own_triton, scratch_folder
 from harness.sandbox.wire.sandbox import MARK
 
 _NAMES = frozenset(
@@ -62,7 +62,7 @@ def of_own_folder(folder: Path, mark: str) -> dict[str, str]:
         "CUDA_CACHE_PATH": str(cache / "cuda"),
         "TORCH_EXTENSIONS_DIR": str(cache / "torch_extensions"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
-        "TRITON_CACHE_DIR": str(cache / "triton"),
+        "TRITON_CACHE_DIR": str(own_triton(folder)),
     }
 
 

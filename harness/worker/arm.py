@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import random
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,8 @@ from harness.sandbox.wire.construction import (
     training_step,
     varied_initialisers,
 )
+from harness.sandbox.wire.input_form import takes_parts
+from harness.sandbox.wire.layout import lent_triton, own_triton
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -36,6 +39,7 @@ from harness.sandbox.wire.messages import (
     FlagChange,
     Load,
     Loaded,
+    Rehearse,
     Step,
     TakeTurn,
     TensorRef,
@@ -78,7 +82,10 @@ class Arm:
         if request.compilers is not None:
             self.extensions.leave_texts_to_referee(request.compilers, request.builds_others)
         if request.seen_gpu is not None:
-            self.device.show(request.seen_gpu)
+            self.device.show(request.seen_gpu, request.is_rehearsed)
+        lent, own = lent_triton(self.extensions.folder), own_triton(self.extensions.folder)
+        if lent.is_dir():
+            shutil.copytree(lent, own, dirs_exist_ok=True)
         self._flags = read_flags()
         self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
         self._guard, self._is_guarded = Guard(self), True
@@ -129,6 +136,22 @@ class Arm:
         self._channels_last = request.optimization is not None and request.optimization.channels_last
         self.device.synchronize()
         return Constructed(tuple(own), tuple(loaded), self.extensions.take_reports(), tuple(in_place))
+
+    def rehearse(self, request: Rehearse) -> None:
+        """Nothing is launched, and nothing returned. Raises whatever needs values raises."""
+        inputs = [
+            decode_value(one.value)
+            if (ref := one.tensor) is None
+            else torch.empty_strided(ref.shape, ref.stride, dtype=getattr(torch, ref.dtype), device="meta")
+            for one in request.inputs
+        ]
+        model, step = self._model, request.step
+        call = takes_parts(model, decode_value(request.forms))
+
+        def take(*given: Any) -> object:
+            return (_stepping(call, model, step, lambda: None) if step else call)(*given)
+
+        self.device.rehearse(model, inputs, take)
 
     def take_turn(self, request: TakeTurn) -> TurnTaken:
         """The same path for correctness and timing. A module that reads the frames of its callers, or the device's

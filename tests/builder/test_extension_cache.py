@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.builder import extension_cache
+from harness.builder import extension_cache, triton_cache
 from harness.builder.extension_cache import keep_builds, keep_text_of, lend
 from harness.builder.workers import _BuildAttendant
 
@@ -131,6 +131,7 @@ def test_what_is_built_after_a_turn_is_lent_to_nobody(monkeypatch: pytest.Monkey
     """It could hold answers to the inputs of that turn."""
     collected: list[object] = []
     monkeypatch.setattr(extension_cache, "collect", lambda worker, only: collected.append(worker))
+    monkeypatch.setattr(triton_cache, "collect", collected.append)
     worker: Any = SimpleNamespace(has_taken_turns=has_taken_turns)
     _BuildAttendant(None, None).collect(worker)
-    assert collected == ([] if has_taken_turns else [worker])
+    assert collected == ([] if has_taken_turns else [worker, worker])

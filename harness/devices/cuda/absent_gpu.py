@@ -1,44 +1,85 @@
 """A GPU that torch speaks of and this process doesn't hold, so that a solution comes to its builds.
 
 What asks for the GPU's facts is answered; tensors and modules that are to be on it stay on the CPU; what needs it after
-all raises, as without a GPU.
+all raises, as without a GPU. In a rehearsal, tensors have no values: torch's fake ones say that they are on the GPU.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any  # torch's functions take arguments of many shapes
 
 import torch
+from torch._subclasses import fake_tensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
+from harness.devices.cuda.absent_triton import compile_only
 from harness.sandbox.wire.device import SeenGpu
 
+_GPU = torch.device("cuda", 0)
 
-def show_absent(gpu: SeenGpu) -> None:
-    """Show the GPU to this thread, to its end."""
-    properties = SimpleNamespace(**gpu.properties)
-    answers: dict[str, object] = {
-        "is_available": True,
-        "device_count": 1,
-        "current_device": 0,
-        "set_device": None,
-        "init": None,
-        "synchronize": None,
-        "empty_cache": None,
-        "get_device_properties": properties,
-        "get_device_name": properties.name,
-        "get_device_capability": (properties.major, properties.minor),
-        "is_bf16_supported": properties.major >= 8,
-    }
-    for name, answer in answers.items():
-        setattr(torch.cuda, name, lambda *_, answer=answer, **__: answer)
-    _OnCpu().__enter__()  # type: ignore[no-untyped-call]
+
+class AbsentGpu:
+    """The GPU as this thread sees it from now on, to its end. `is_rehearsed`: Triton compiles for it, see
+    absent_triton."""
+
+    def __init__(self, gpu: SeenGpu, is_rehearsed: bool) -> None:
+        properties = SimpleNamespace(**gpu.properties)
+        answers: dict[str, object] = {
+            "is_available": True,
+            "device_count": 1,
+            "current_device": 0,
+            "set_device": None,
+            "init": None,
+            "synchronize": None,
+            "empty_cache": None,
+            "device": nullcontext(),
+            "get_device_properties": properties,
+            "get_device_name": properties.name,
+            "get_device_capability": (properties.major, properties.minor),
+            "is_bf16_supported": properties.major >= 8,
+        }
+        for name, answer in answers.items():
+            setattr(torch.cuda, name, lambda *_, answer=answer, **__: answer)
+        self._on_cpu = _OnCpu()
+        self._on_cpu.__enter__()  # type: ignore[no-untyped-call]
+        if is_rehearsed:
+            for name in ("init_gpu_context", "init_cuda_context"):  # torch's before 2.8
+                setattr(fake_tensor, name, lambda *_: None)
+            FakeTensor.data_ptr = _offset  # type: ignore[assignment, method-assign]
+            compile_only(gpu)
+
+    def rehearse(self, model: torch.nn.Module, inputs: Sequence[Any], call: Callable[..., object]) -> None:
+        """Make the tensors of a module ones without values, and of the inputs those on the meta device; then call."""
+        mode = _OnAbsentGpu(allow_non_fake_inputs=True)
+
+        def fake(value: Any) -> Any:
+            return FakeTensor(mode, value.detach().to("meta"), _GPU) if isinstance(value, torch.Tensor) else value
+
+        of_model = functools.cache(fake)  # what is shared stays so
+        for module in model.modules():
+            for name, own in module._parameters.items():
+                if own is not None:
+                    module._parameters[name] = torch.nn.Parameter(of_model(own), own.requires_grad)
+            for name, value in module._buffers.items():
+                module._buffers[name] = of_model(value)
+        given = [fake(value) for value in inputs]
+        self._on_cpu.is_on = False
+        try:
+            with mode:
+                call(*given)
+        finally:
+            self._on_cpu.is_on = True
 
 
 class _OnCpu(TorchFunctionMode):
     """Takes the CPU where a call names the GPU."""
+
+    is_on = True
 
     def __torch_function__(
         self,
@@ -47,10 +88,10 @@ class _OnCpu(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
+        if not self.is_on or func is torch.device:
+            return func(*args, **(kwargs or {}))
         if func is torch.Tensor.cuda:
             return args[0]
-        if func is torch.device:
-            return func(*args, **(kwargs or {}))
         named = {name: _on_cpu(value) for name, value in (kwargs or {}).items()}
         if named.get("pin_memory"):
             named["pin_memory"] = False
@@ -60,3 +101,12 @@ class _OnCpu(TorchFunctionMode):
 def _on_cpu(value: Any) -> Any:
     is_gpu = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
     return torch.device("cpu") if is_gpu else value
+
+
+class _OnAbsentGpu(FakeTensorMode):  # type: ignore[no-untyped-call]
+    avoid_device_init = True  # though torch says that there is a GPU
+
+
+def _offset(tensor: FakeTensor) -> int:
+    """The address as far as Triton asks what divides it. Torch's memory begins at a multiple of 512 bytes."""
+    return int(tensor.storage_offset() * tensor.element_size())

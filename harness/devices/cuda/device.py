@@ -6,13 +6,13 @@ import contextlib
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
 from harness.devices.base import Measured, WorkerDevice
 from harness.devices.cuda import runtime
-from harness.devices.cuda.absent_gpu import show_absent
+from harness.devices.cuda.absent_gpu import AbsentGpu
 from harness.devices.cuda.captures import Captures
 from harness.devices.cuda.lead_in import Extent, LeadIn
 from harness.devices.cuda.meter import DeviceFault, Meter, clock_ns
@@ -60,6 +60,7 @@ class CudaDevice(WorkerDevice):
     """The first visible GPU. It has no CUDA context before it is first used."""
 
     def __init__(self) -> None:
+        self._absent: AbsentGpu | None = None
         self._meter: Meter | None = None
         self._tracer: Tracer | None = None
         self._is_tracing = False
@@ -81,9 +82,13 @@ class CudaDevice(WorkerDevice):
         if torch.cuda.is_available():
             self._ready().await_idle()
 
-    def show(self, gpu: SeenGpu) -> None:
-        show_absent(gpu)
+    def show(self, gpu: SeenGpu, is_rehearsed: bool) -> None:
+        self._absent = AbsentGpu(gpu, is_rehearsed)
         self.torch_device = "cpu"
+
+    def rehearse(self, model: torch.nn.Module, inputs: Sequence[Any], call: Callable[..., object]) -> None:
+        assert self._absent is not None, "show() comes first"
+        self._absent.rehearse(model, inputs, call)
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         assert handle.token is not None

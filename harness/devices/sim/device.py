@@ -44,7 +44,7 @@ class SimDevice(WorkerDevice):
         for language in OF_GPUS_ALONE:
             sys.modules[language.module] = None  # type: ignore[assignment]  # installed or not, importing it fails
 
-    def show(self, gpu: SeenGpu) -> None:
+    def show(self, gpu: SeenGpu, is_rehearsed: bool) -> None:
         raise ValueError("a simulated device is always there")
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:

@@ -46,6 +46,16 @@ def own_extensions(folder: Path) -> Path:
     return scratch_folder(folder) / "extensions"
 
 
+def lent_triton(folder: Path) -> Path:
+    """Return the folder of what Triton compiled earlier, laid out like its cache."""
+    return files_folder(folder) / "triton"
+
+
+def own_triton(folder: Path) -> Path:
+    """Return the folder of Triton's cache in this worker."""
+    return scratch_folder(folder) / "cache" / "triton"
+
+
 def own_log(folder: Path, key: str) -> Path:
     return own_extensions(folder) / text_place("logs", key)
 

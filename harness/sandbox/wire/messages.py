@@ -64,6 +64,8 @@ class Load:
     seen_gpu: SeenGpu | None = None
     """The facts that the solution is told of a GPU that this worker doesn't hold."""
     builds_others: bool = False
+    is_rehearsed: bool = False
+    """Triton compiles for the GPU that is seen what is launched, and launches nothing."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,16 @@ class Construct:
     optimization: Optimization | None = None
     varies: bool = False
     batch_statistics: bool = False
+    step: Step | None = None
+    forms: Any = None
+
+
+@dataclass(frozen=True)
+class Rehearse:
+    """Call the model once with tensors without values, of the forms of these, so that Triton compiles what a call
+    launches. The file was loaded to be rehearsed. `step` and `forms` are Construct's."""
+
+    inputs: tuple[Argument, ...]
     step: Step | None = None
     forms: Any = None
 
@@ -396,6 +408,7 @@ Request = (
     | Attach
     | Detach
     | Construct
+    | Rehearse
     | TakeTurn
     | GiveBack
     | Describe
@@ -425,6 +438,7 @@ ANSWERS: dict[type, type] = {
     Attach: Done,
     Detach: Done,
     Construct: Constructed,
+    Rehearse: Done,
     TakeTurn: TurnTaken,
     Describe: Described,
     CompileForGpu: CompiledForGpu,

@@ -8,9 +8,9 @@ import sys
 CODE = """
 import torch
 from harness.sandbox.wire.device import SeenGpu
-from harness.devices.cuda.absent_gpu import show_absent
+from harness.devices.cuda.absent_gpu import AbsentGpu
 
-show_absent(SeenGpu({"name": "H200", "major": 9, "minor": 0, "multi_processor_count": 132}))
+gpu = AbsentGpu(SeenGpu({"name": "H200", "major": 9, "minor": 0, "multi_processor_count": 132}), False)
 
 
 class Model(torch.nn.Module):
@@ -29,10 +29,25 @@ assert torch.cuda.get_device_name() == "H200"
 assert torch.cuda.get_device_capability(0) == (9, 0)
 assert torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count == 132
 assert torch.device("cuda" if torch.cuda.is_available() else "cpu").type == "cuda"
+
+torch.set_grad_enabled(False)  # as in workers
+seen = []
+tied = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+tied[1].weight = tied[0].weight
+
+
+def call(x, count):
+    made = torch.zeros(count, 4, device="cuda")
+    seen.append((x.device, made.device, (x + 1).shape, tied[0].weight is tied[1].weight, x[1:].data_ptr()))
+
+
+gpu.rehearse(tied, [torch.empty(3, 4, device="meta"), 3], call)
+assert seen == [(torch.device("cuda:0"), torch.device("cuda:0"), (3, 4), True, 16)]
+assert torch.zeros(1, device="cuda").device.type == "cpu"
 """
 
 
-def test_a_solution_is_told_of_the_gpu_and_its_tensors_stay_on_the_cpu() -> None:
+def test_a_solution_is_told_of_the_gpu_and_its_tensors_stay_on_the_cpu_or_have_no_values() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.returncode == 0

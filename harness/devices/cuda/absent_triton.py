@@ -1,0 +1,77 @@
+"""Triton for a GPU that this process doesn't hold: kernels are compiled, with what launches them, and not launched."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any  # Triton has no types
+
+import torch
+
+from harness.sandbox.wire.device import SeenGpu
+
+_GPU = torch.device("cuda", 0)
+
+
+def compile_only(gpu: SeenGpu) -> None:
+    """Compile what is launched from now on, and of what is tuned all configurations; to the end of the process."""
+    from triton.runtime import driver
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    driver.set_active(_Driver(gpu))
+    run = JITFunction.run
+
+    def compiled(kernel: Any, *given: Any, **named: Any) -> Any:
+        made = run(kernel, *given, **{**named, "warmup": True})
+        with suppress(Exception):  # the worker that launches can make its own
+            _make_launcher(made)
+        return made
+
+    def tuned(tuner: Any, *given: Any, **named: Any) -> None:
+        tuner.nargs = dict(zip(tuner.arg_names, given, strict=False))
+        for config in tuner.prune_configs(named):
+            with suppress(Exception):  # what doesn't compile isn't chosen
+                tuner.fn.run(*given, **{**named, **config.all_kwargs()})
+
+    JITFunction.run = compiled
+    Autotuner.run = tuned
+
+
+class _Driver:
+    """Triton's driver, as far as its compiler and solutions ask it."""
+
+    def __init__(self, gpu: SeenGpu) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        known = gpu.properties
+        self._target = GPUTarget("cuda", 10 * int(known["major"]) + int(known["minor"]), 32)
+        facts = {
+            "multiprocessor_count": known.get("multi_processor_count"),
+            "max_shared_mem": known.get("shared_memory_per_block_optin"),
+            "max_num_regs": known.get("regs_per_multiprocessor"),
+            "warpSize": known.get("warp_size"),
+        }
+        self.utils = SimpleNamespace(get_device_properties=lambda device: facts)
+
+    def get_current_target(self) -> Any:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return _GPU
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda
+
+
+def _make_launcher(kernel: Any) -> None:
+    driver = sys.modules["triton.backends.nvidia.driver"]
+    driver.CudaUtils()
+    driver.CudaLauncher(kernel.src, kernel.metadata)
