@@ -24,31 +24,39 @@ from harness.sandbox.wire.messages import Argument, Construct, Rehearse, TensorR
 
 
 def build_job(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
-    """Build the job's solution, and the texts that are `wanted`; compile what else needs no GPU. Raises:
-    Interrupted."""
+    """Build the job's solution, and the texts that are `wanted`. Raises: Interrupted."""
     try:
         init_inputs = Reference(job.problem, job.cases[0], "cpu").init_inputs
-        limits, sha256 = job.config.limits, job.solution_ref.sha256
-        outcome = build(workers, job.solution, init_inputs, limits, sha256, wanted)
-        if outcome.failed is not None or not is_rehearsed(workers, job.solution):
-            return outcome
-        started = time.monotonic()
-        failed = rehearse(workers, job.solution, list(_calls(job)), limits, sha256, outcome.compilers)
-        return replace(outcome, failed=failed, seconds=outcome.seconds + time.monotonic() - started)
+        return build(workers, job.solution, init_inputs, job.config.limits, job.solution_ref.sha256, wanted)
     except Interrupted:
         raise
     except Exception as error:  # the border of the thread
         return BuildOutcome((), error, 0.0)
 
 
+def compile_ahead(job: Job, workers: Workers, built: BuildOutcome) -> BuildOutcome:
+    """Compile what Triton otherwise would on the device, which is busy meanwhile: here it takes longer. Raises:
+    Interrupted."""
+    started = time.monotonic()
+    failed: Exception | None = None
+    try:
+        if is_rehearsed(workers, job.solution):
+            sha256 = job.solution_ref.sha256
+            failed = rehearse(workers, job.solution, list(_calls(job)), job.config.limits, sha256, built.compilers)
+    except Interrupted:
+        raise
+    except Exception as error:  # the border of the thread
+        failed = error
+    return replace(built, failed=failed, seconds=built.seconds + time.monotonic() - started)
+
+
 def _calls(job: Job) -> Iterator[tuple[Construct, Rehearse]]:
-    """A call of each case whose inputs can be known without their values."""
+    """A forward call of each case whose inputs can be known without their values."""
     for case in job.cases:
         with contextlib.suppress(InvalidProblem):
             reference = Reference(job.problem, case, "cpu")
-            inputs = tuple(map(_argument, reference.input_specs()))
-            forms = encode_value(reference.forms)
-            yield Construct(encode_value(reference.init_inputs), 0), Rehearse(inputs, reference.step, forms)
+            inputs = tuple(map(_argument, reference.forward_specs()))
+            yield Construct(encode_value(reference.init_inputs), 0), Rehearse(inputs, encode_value(reference.forms))
 
 
 def _argument(value: Any) -> Argument:

@@ -25,7 +25,7 @@ from harness.model.evaluation import DecidingStage, Evaluation
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job, make_job
 from harness.referee.outage import Outage
-from harness.run.building import build_job
+from harness.run.building import build_job, compile_ahead
 from harness.run.cascade import Cascade, Simulated, with_simulated
 from harness.run.cores import Cores, keep_thread_to
 from harness.run.executor import Answer, Ticket
@@ -180,7 +180,11 @@ class Evaluating:
     def _build(self, ticket: Ticket) -> Answer:
         job = ticket.job
         self._observe(job, "building")
+        cores = self.lanes.cores
+        is_ahead = not self._is_alone() and (cores is None or cores.builds is not None)
         outcome = build_job(job, self.lanes.builders, ticket.wanted)
+        if is_ahead and outcome.failed is None:
+            outcome = compile_ahead(job, self.lanes.builders, outcome)
         if ticket.returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
             outcome = replace(outcome, compilers=None)
         opinions: Opinions = {}
@@ -205,9 +209,7 @@ class Evaluating:
         assert isinstance(built, Built)
         name, chosen = list(self.lanes.by_name.items())[lane]
         where = f" on {name}" if len(self.lanes.by_name) > 1 else ""
-        assignment = Assignment(
-            job, built.outcome, self.lanes.environment, is_last=self._journal is not None and self._left < 2
-        )
+        assignment = Assignment(job, built.outcome, self.lanes.environment, is_last=self._is_alone())
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(job, what + where))
         except TextsNotBuilt as error:
@@ -260,9 +262,13 @@ class Evaluating:
         self.enter_lane(lane)
         list(self.lanes.by_name.values())[lane].open(self._config, self.lanes.environment)
 
+    def _is_alone(self) -> bool:
+        """Say whether no other task wants the device. On a machine of a cluster that isn't known."""
+        return self._journal is not None and self._left < 2
+
     def _simulated(self, job: Job, outcome: BuildOutcome) -> Simulated | None:
         """Have the simulator judge it, but for one that is alone: no other wants the device."""
-        if self._cascade is None or self._left < 2:
+        if self._cascade is None or self._is_alone():
             return None
         self._observe(job, "on the simulator")
         return self._cascade.judge(job, outcome, self.lanes.environment)

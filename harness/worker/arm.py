@@ -145,13 +145,8 @@ class Arm:
             else torch.empty_strided(ref.shape, ref.stride, dtype=getattr(torch, ref.dtype), device="meta")
             for one in request.inputs
         ]
-        model, step = self._model, request.step
-        call = takes_parts(model, decode_value(request.forms))
-
-        def take(*given: Any) -> object:
-            return (_stepping(call, model, step, lambda: None) if step else call)(*given)
-
-        self.device.rehearse(model, inputs, take)
+        call = takes_parts(self._model, decode_value(request.forms))
+        self.device.rehearse(self._model, inputs, call)
 
     def take_turn(self, request: TakeTurn) -> TurnTaken:
         """The same path for correctness and timing. A module that reads the frames of its callers, or the device's

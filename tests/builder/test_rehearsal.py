@@ -20,7 +20,7 @@ from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import SeenGpu
 from harness.sandbox.wire.layout import extensions_folder, own_triton
-from harness.sandbox.wire.messages import Argument, Construct, Load, Rehearse, Step, TensorRef
+from harness.sandbox.wire.messages import Argument, Construct, Load, Rehearse, TensorRef
 from harness.workspace.solution import Solution, load_solution
 from tests.wording import tells
 
@@ -60,30 +60,6 @@ TUNED = DOUBLE.replace(
 REFUSED = DOUBLE.replace("2 * tl.load", "tl.no_such_thing * tl.load")
 NEEDS_VALUES = DOUBLE.replace("        return y", "        return y if y.sum() > 0 else x")
 LOST = DOUBLE.replace("import torch\n", "import nothing_of_that_name\nimport torch\n", 1)
-STEP = (
-    DOUBLE.split("class ModelNew")[0]
-    + """
-class Double(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x):
-        y = torch.empty_like(x)
-        double[(1,)](x, y, x.numel(), BLOCK=128)
-        return y
-
-    @staticmethod
-    def backward(context, gradient):
-        found = torch.empty_like(gradient)
-        double[(1,)](gradient, found, gradient.numel(), BLOCK=256)
-        return found
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return Double.apply(x)
-"""
-)
-
-
 CALL = (Construct([], 0), Rehearse((Argument(TensorRef(0, "float32", (8, 64), (64, 1))),)))
 
 
@@ -149,13 +125,3 @@ def test_a_solution_in_another_language_is_not_rehearsed(workers: Workers, tmp_p
     assert not is_rehearsed(workers, solution_of("import torch\n", tmp_path / "plain"))
     on_cpu = Workers(open_host("sim", cache_folder(), lambda what: None), tmp_path / "other")
     assert not is_rehearsed(on_cpu, solution_of(DOUBLE, tmp_path / "triton"))
-
-
-@pytest.mark.gpu
-def test_what_the_gradients_launch_is_compiled_as_well(workers: Workers, tmp_path: Path) -> None:
-    """Torch's build for CPUs has no autograd for tensors that are said to be on a GPU."""
-    solution = solution_of(STEP, tmp_path)
-    inputs = tuple(Argument(TensorRef(0, "float32", (64,), (1,))) for _ in range(2))
-    step = Step({}, 1, "tensor")
-    assert rehearsed(workers, solution, [(CALL[0], Rehearse(inputs, step))]) is None
-    assert len(kept(workers, solution)) == 2

@@ -57,17 +57,16 @@ class AbsentGpu:
         """Make the tensors of a module ones without values, and of the inputs those on the meta device; then call."""
         mode = _OnAbsentGpu(allow_non_fake_inputs=True)
 
-        def fake(value: Any) -> Any:
-            return FakeTensor(mode, value.detach().to("meta"), _GPU) if isinstance(value, torch.Tensor) else value
+        @functools.cache  # what a module's parts share stays so
+        def fake(tensor: torch.Tensor) -> torch.Tensor:
+            made = FakeTensor(mode, tensor.detach().to("meta"), _GPU)
+            return torch.nn.Parameter(made, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else made
 
-        of_model = functools.cache(fake)  # what is shared stays so
         for module in model.modules():
-            for name, own in module._parameters.items():
-                if own is not None:
-                    module._parameters[name] = torch.nn.Parameter(of_model(own), own.requires_grad)
-            for name, value in module._buffers.items():
-                module._buffers[name] = of_model(value)
-        given = [fake(value) for value in inputs]
+            tables: list[dict[str, Any]] = [module._parameters, module._buffers]
+            for own in tables:
+                own.update({name: fake(tensor) for name, tensor in own.items() if tensor is not None})
+        given = [fake(value) if isinstance(value, torch.Tensor) else value for value in inputs]
         self._on_cpu.is_on = False
         try:
             with mode:

@@ -150,7 +150,7 @@ class Reference:
             return _Backward({}, (), "")
         if not self.on_gpu:  # there meta tensors take longer than a run
             with contextlib.suppress(InvalidProblem):
-                return self._find_backward(self._constructed_on_meta(), self._specs())
+                return self._find_backward(self._constructed_on_meta(), self.forward_specs())
         return self._find_backward(self._constructed(0), self._draw(0))
 
     def _find_backward(self, model: torch.nn.Module, inputs: Sequence[Any]) -> _Backward:
@@ -211,9 +211,10 @@ class Reference:
     def input_specs(self) -> list[torch.Tensor]:
         """Make the inputs as meta tensors. Raises: InvalidProblem where get_inputs() needs real memory."""
         forms = self._backward.cotangents
-        return self._specs() + [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in forms]
+        return self.forward_specs() + [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in forms]
 
-    def _specs(self) -> list[torch.Tensor]:
+    def forward_specs(self) -> list[torch.Tensor]:
+        """Make the inputs of Model.forward() so."""
         complaint = "get_inputs() works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
             inputs = self._apart(self._module.get_inputs())

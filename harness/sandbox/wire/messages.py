@@ -134,11 +134,10 @@ class Construct:
 
 @dataclass(frozen=True)
 class Rehearse:
-    """Call the model once with tensors without values, of the forms of these, so that Triton compiles what a call
-    launches. The file was loaded to be rehearsed. `step` and `forms` are Construct's."""
+    """Call the model once with tensors without values, of the forms of these, so that Triton compiles what forward()
+    launches. The file was loaded to be rehearsed. `forms` is Construct's."""
 
     inputs: tuple[Argument, ...]
-    step: Step | None = None
     forms: Any = None
 
 

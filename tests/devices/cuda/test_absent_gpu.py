@@ -37,12 +37,12 @@ tied[1].weight = tied[0].weight
 
 
 def call(x, count):
-    made = torch.zeros(count, 4, device="cuda")
-    seen.append((x.device, made.device, (x + 1).shape, tied[0].weight is tied[1].weight, x[1:].data_ptr()))
+    made = torch.empty(count, 4, device="cuda")
+    seen.append((x.device, made.device, (x + 1).shape, tied[0].weight is tied[1].weight))
 
 
 gpu.rehearse(tied, [torch.empty(3, 4, device="meta"), 3], call)
-assert seen == [(torch.device("cuda:0"), torch.device("cuda:0"), (3, 4), True, 16)]
+assert seen == [(torch.device("cuda:0"), torch.device("cuda:0"), (3, 4), True)]
 assert torch.zeros(1, device="cuda").device.type == "cpu"
 """
 
