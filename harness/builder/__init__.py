@@ -12,6 +12,9 @@ The way of a solution's load_inline():
 5. A call without a text, such as load() of files, is built by the solution's own worker, and kept for the very same
    files alone (`worker/extension_key.py`).
 
+Triton's kernels have no texts: they are compiled when they are launched. While others want the GPU, `rehearsal.py` has
+a solution called without values before, and `triton_cache.py` keeps what Triton made, for the very same files.
+
 How torch builds one is `worker/torch_build.py`'s, its fast headers `worker/slim_build.py`'s, the simulator's compilers
 `cudasim`'s. The real nvcc is asked about what was built for the simulator as well: `nvcc_check.py`, and
 `second_opinion.py` for what follows.
