@@ -130,7 +130,7 @@ def _name(evaluation: Evaluation) -> str:
 
 
 def _speedups(first: dict[str, Evaluation], second: dict[str, Evaluation]) -> dict[str, Any]:
-    """What became of the speed-ups; GPUs of one model differ by a percent, so only pairs of one GPU count."""
+    """Compare the speed-ups of pairs that one GPU measured: GPUs of one model differ by a percent."""
     pairs = {
         name: (one.timing.speedup, two.timing.speedup)
         for name, two in second.items()
@@ -150,7 +150,7 @@ def _speedups(first: dict[str, Evaluation], second: dict[str, Evaluation]) -> di
 
 
 def _gpu_bytes() -> int:
-    """What all programs hold on all GPUs. Not by torch, with which this process would be a program on them, too."""
+    """Return what all programs hold on all GPUs. By torch, this process would be a program on them, too."""
     asked = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     return sum(map(int, subprocess.check_output(asked, text=True).split())) * 2**20
 

@@ -137,7 +137,9 @@ def check_sampled(
                 buffers.forget(worker)  # a launch that was given up fails all that follows
                 return (check,), tuple(remarks), weights, _undecided(check, setting.spec, error)
             check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
-    return (check,), tuple(remarks), weights, _failure(check, setting.spec)
+            return (check,), tuple(remarks), weights, _failure(check, setting.spec)
+        failure = _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks)
+    return (check,), tuple(remarks), weights, failure
 
 
 def _may_take_rows(setting: Setting, buffers: Buffers, reply: TurnTaken) -> bool:
@@ -195,6 +197,11 @@ def _is_one_kernels_work(reply: TurnTaken) -> bool:
     return reply.launches == 1 and all(
         not row.name.startswith("aten::") or _ALLOCATES.match(row.name) for row in reply.kernels or ()
     )
+
+
+def _grid_blocks(reply: TurnTaken) -> int:
+    """Return the number of blocks of the launches' grids; 0 where that isn't known."""
+    return sum(row.blocks for row in reply.kernels or ())
 
 
 def _take_sampled_turn(
@@ -307,6 +314,25 @@ class _SampledAnswer:
             found.append(comparison.result())
         return tuple(found)
 
+    def uncovered(self, grid_blocks: int, most: int) -> SolutionFailed | None:
+        """Return the failure where the blocks that ran, `most` at most, write so little that the whole grid can't fill
+        the outputs: what no block writes is seen by nobody. Two of those that ran may write nothing. Zeros count on
+        neither side: memory may hold them before."""
+        ran = min(most, grid_blocks)
+        for output, buffer, want in zip(
+            self._buffers.outputs(), self._buffers.output_buffers(), self.want, strict=True
+        ):
+            written = sum(places.numel() for places in _written_places(output, buffer))
+            wanted = int((want != 0).sum()) / max(1, want.numel()) * output.numel()
+            if 0 < written * grid_blocks < wanted * max(1, ran - 2):
+                return SolutionFailed(
+                    Verdict.UNSUPPORTED,
+                    f"the {ran} blocks that ran wrote {written:,} of an output's {output.numel():,} values, at which "
+                    f"rate the grid's {grid_blocks:,} can't fill it; what the others write isn't known here",
+                    next_step="make sure that the grid covers the output at this shape, or run it on a GPU",
+                )
+        return None
+
     def _spans(self, number: int, output: torch.Tensor, is_all: bool) -> list[tuple[int, int, int]]:
         """Ranges of an output's rows, each with its first row in `want`; none for all of the output."""
         if self._rows is not None:
@@ -357,19 +383,23 @@ def _require_written(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _written_rows(output: torch.Tensor, buffer: SharedBuffer) -> torch.Tensor:
-    """Indices of dimension 0 under which something was written, in order.
+    """Indices of dimension 0 under which something was written, in order."""
+    width = max(1, math.prod(output.shape[1:]))
+    found = [torch.unique_consecutive(places // width) for places in _written_places(output, buffer)]
+    rows: torch.Tensor = torch.unique_consecutive(torch.cat([torch.empty(0, dtype=torch.int64), *found]))
+    return rows
+
+
+def _written_places(output: torch.Tensor, buffer: SharedBuffer) -> Iterator[torch.Tensor]:
+    """Places of an output's values that were written, in order and in pieces.
 
     Holes are not read: reading a shared mapping fills it with pages.
     """
-    flat, width = output.view(-1), max(1, math.prod(output.shape[1:]))
-    found = [torch.empty(0, dtype=torch.int64)]
+    flat = output.view(-1)
     for start, stop in _data_extents(buffer):
         first, last = max(0, start) // output.itemsize, min(-(-stop // output.itemsize), flat.numel())
         for begin in range(first, last, _PIECE_ELEMENTS):
-            written = _was_written(flat[begin : min(begin + _PIECE_ELEMENTS, last)]).nonzero().view(-1)
-            found.append(torch.unique_consecutive((written + begin) // width))
-    rows: torch.Tensor = torch.unique_consecutive(torch.cat(found))
-    return rows
+            yield _was_written(flat[begin : min(begin + _PIECE_ELEMENTS, last)]).nonzero().view(-1) + begin
 
 
 def _runs(rows: torch.Tensor, output: torch.Tensor) -> Iterator[tuple[int, int]]:

@@ -125,7 +125,8 @@ def trace(device: SimDevice, extension: Any) -> object:
 
 
 def trace_elements(device: SimDevice, extension: Any) -> object:
-    """What operators are given while a trace is taken, on either side, by name: how often, and how many elements."""
+    """What runs while a trace is taken, on either side, by name: how often, how many elements operators are given, and
+    in how many blocks."""
     host, cuda = torch.rand(8, 8), torch.rand(8, 8).cuda()
     host @ host
     device.start_trace()
@@ -137,8 +138,9 @@ def trace_elements(device: SimDevice, extension: Any) -> object:
     rows = device.take_trace() or ()
     host @ host
     names = ("aten::mm", "aten::stack", "aten::cat", "aten::sum", "aten::mul", "kernels::add")
-    of = {name: [row.elements for row in rows if row.name == name] for name in names}
-    return {name: [len(elements), sum(elements)] for name, elements in of.items() if elements}
+    of = {name: [row for row in rows if row.name == name] for name in names}
+    sums = {name: [sum(row.elements for row in found), sum(row.blocks for row in found)] for name, found in of.items()}
+    return {name: [len(found), *sums[name]] for name, found in of.items() if found}
 
 
 def drained(device: SimDevice, extension: Any) -> object:

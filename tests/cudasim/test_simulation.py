@@ -28,11 +28,11 @@ NO_MEMORY = "The simulator counts no device memory."
         (
             "trace_elements",
             {
-                "aten::mm": [1, 128],
-                "aten::cat": [1, 128],
-                "aten::sum": [2, 128 + 128],
-                "aten::mul": [1, 65],  # a number is a tensor, too
-                "kernels::add": [1, 0],
+                "aten::mm": [1, 128, 0],
+                "aten::cat": [1, 128, 0],
+                "aten::sum": [2, 128 + 128, 0],
+                "aten::mul": [1, 65, 0],  # a number is a tensor, too
+                "kernels::add": [1, 0, 1],
             },
             1,
         ),

@@ -214,6 +214,45 @@ def test_what_an_operator_wrote_beside_the_kernel_is_not_compared(
     assert len(outcome.checks) == compared
 
 
+@pytest.mark.parametrize("is_half_zero", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "grid_blocks", "verdict"),
+    [
+        (4, 12, None),  # a block a row
+        (8, 6, None),  # a block does two
+        (3, 12, None),  # one of those that ran had nothing to do
+        (4, 5, Verdict.UNSUPPORTED),
+        (1, 12, Verdict.UNSUPPORTED),
+        (4, 0, None),  # nobody knows
+    ],
+)
+def test_a_grid_that_cannot_fill_the_output_acquits_nobody(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: int,
+    grid_blocks: int,
+    verdict: Verdict | None,
+    is_half_zero: bool,
+    yaml: str,
+) -> None:
+    """Twelve rows, of which the blocks that ran wrote some. Zeros needn't be written."""
+    source = DOUBLE.replace("rows = 6", "rows = 12")
+
+    class Some(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            written = (torch.arange(12) < rows).to(x.dtype)[:, None]
+            return (x - 0.5).relu() * 2 * written if is_half_zero else x * 2 * written
+
+    if is_half_zero:
+        source = source.replace("x * 2", "torch.relu(x - 0.5) * 2")
+    ran = (KernelRun("own", 0, 0, 0, "kernel", blocks=grid_blocks),)
+    monkeypatch.setattr(InProcessDevice, "take_trace", lambda self: ran)
+    monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
+    outcome, _ = checked(setting_of(tmp_path, source, yaml), Some, watch=lambda *about: None)
+    assert (outcome.failed and outcome.failed.verdict) == verdict
+    assert [check.passed for check in outcome.checks] == [True]
+
+
 def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> None:
     source = DOUBLE.replace("forward(self, x)", "forward(self, x, factor)").replace("x * 2", "x * factor")
     source = source.replace("torch.rand(rows, columns)]", "torch.rand(rows, columns), 2.5]")

@@ -205,7 +205,7 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   launch.argument = argument;
   if (!is_accepted(launch)) return;
   launch.blocks = choose_blocks(launch.grid_blocks());
-  count_launch(kernel);
+  count_launch(kernel, launch.grid_blocks());
   if (is_idle) return;
   if (sim_is_checking()) {
     if (!checker) checker = std::make_unique<Checker>();

@@ -44,6 +44,7 @@ void (*at_trace)(int) = nullptr;
 struct Runs {
   long count = 0;
   int64_t elements = 0;  // of the tensors that an operator was given
+  int64_t blocks = 0;  // of a kernel's grids
 };
 std::map<std::string, Runs> ran;
 int last_error = cudaSuccess;
@@ -89,11 +90,12 @@ void add(Finding finding) {
   findings.push_back(std::move(finding));
 }
 
-void note_run(const std::string& name, int64_t elements) {
+void note_run(const std::string& name, int64_t elements, int64_t blocks) {
   if (!is_tracing) return;
   Runs& runs = ran[name];
   runs.count++;
   runs.elements += elements;
+  runs.blocks += blocks;
 }
 
 void append_string(std::string& json, const std::string& text) {
@@ -109,7 +111,7 @@ void append_string(std::string& json, const std::string& text) {
 std::string json_of(long count) { return std::to_string(count); }
 
 std::string json_of(const Runs& runs) {
-  return '[' + std::to_string(runs.count) + ',' + std::to_string(runs.elements) + ']';
+  return '[' + std::to_string(runs.count) + ',' + std::to_string(runs.elements) + ',' + std::to_string(runs.blocks) + ']';
 }
 
 template <class Value>
@@ -234,11 +236,11 @@ void report_argument(const char* kind, int position, const std::string& memory, 
        {0, 0, 0}, {0, 0, 0}, 1, false, {}});
 }
 
-void count_launch(const std::string& kernel) {
+void count_launch(const std::string& kernel, int64_t blocks) {
   std::lock_guard<std::mutex> guard(mutex);
   launches++;
   totals.launches++;
-  note_run(kernel, 0);
+  note_run(kernel, 0, blocks);
 }
 
 void count_atomics() {
@@ -292,7 +294,7 @@ const char* sim_error_string(int error) {
 
 void sim_count_operator(const char* name, int64_t elements) {
   std::lock_guard<std::mutex> guard(mutex);
-  note_run(name, elements);
+  note_run(name, elements, 0);
 }
 
 void sim_trace(int is_on) {

@@ -31,7 +31,7 @@ void raise_launch_error(cudaError_t error, const std::string& detail, const char
 void report_argument(const char* kind, int position, const std::string& memory, const char* kernel,
                      const Source& source);
 
-void count_launch(const std::string& kernel);
+void count_launch(const std::string& kernel, int64_t blocks);
 // A launch whose threads changed memory atomically.
 void count_atomics();
 

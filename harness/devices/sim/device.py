@@ -145,7 +145,7 @@ class SimDevice(WorkerDevice):
         self._runtime.trace(False)
         if ran is None:
             return None
-        return tuple(row for name, (count, elements) in ran.items() for row in _rows(name, count, elements))
+        return tuple(row for name, counts in ran.items() for row in _rows(name, *counts))
 
     def _read_report(self) -> RuntimeReport:
         report = self._triton.added_to(parse_report(self._runtime.take_report()))
@@ -159,8 +159,9 @@ class SimDevice(WorkerDevice):
         self._runtime.reset_errors()
 
 
-def _rows(name: str, count: int, elements: int) -> Iterator[KernelRun]:
-    """Make rows that hold all elements, however many rows are left out."""
+def _rows(name: str, count: int, elements: int, blocks: int) -> Iterator[KernelRun]:
+    """Make rows that hold all elements and blocks, however many rows are left out."""
     rows = min(count, _MOST_ROWS)
     for row in range(rows):
-        yield KernelRun(name, 0, 0, 0, "kernel", elements=elements * (row + 1) // rows - elements * row // rows)
+        shares = [whole * (row + 1) // rows - whole * row // rows for whole in (elements, blocks)]
+        yield KernelRun(name, 0, 0, 0, "kernel", None, *shares)

@@ -44,8 +44,8 @@ class TritonKernels:
     def __init__(self, mark_written: Callable[[int, int], None]) -> None:
         """`mark_written` is told address and number of the bytes that kernels write."""
         self._mark_written = mark_written
-        self.ran: list[str] = []
-        """The kernel of each launch since the trace began."""
+        self.ran: list[tuple[str, int]] = []
+        """The kernel and the number of programs of each launch since the trace began."""
         self._findings: list[Finding] = []
         self._launches = self._atomic_launches = 0
         self._reported = 0, 0
@@ -86,7 +86,10 @@ class TritonKernels:
             report.account.traces,
             report.account.atomics + self._atomic_launches,
         )
-        ran = {name: (count, 0) for name, count in Counter(self.ran).items()}
+        ran = dict[str, tuple[int, int, int]]()
+        for name, programs in self.ran:
+            count, _, before = ran.get(name, (0, 0, 0))
+            ran[name] = count + 1, 0, before + programs
         return RuntimeReport(
             (*report.findings, *self._findings[findings:]),
             report.launches + self._launches - launches,
@@ -135,13 +138,13 @@ class TritonKernels:
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
             self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, self._sampled, self._work_s)
             self._launches += 1
-            self.ran.append(launch.kernel)
             try:
                 call(executor, *args, **kwargs)
             except Exception as error:  # whatever a kernel of a stranger's raises, in as many wrappers as it has calls
                 self._fail(launch, error)
             finally:
                 self._launch = None
+                self.ran.append((launch.kernel, launch.programs))
                 self._atomic_launches += launch.is_atomic
 
         return launched

@@ -51,6 +51,8 @@ class TritonLaunch:
     is_atomic: bool = False
     has_own_pointers: bool = False
     """True once it has made addresses of numbers: they may lie in tensors that it wasn't given."""
+    programs: int = 0
+    """All of its grid, whether they run or not; known once the first begins."""
     _started: float = 0.0
     _chosen: frozenset[int] | None = None
     _program: tuple[int, int, int] | None = None
@@ -61,7 +63,7 @@ class TritonLaunch:
         many for a grid."""
         if any(size > most for size, most in zip(grid, _MOST_PROGRAMS, strict=True)):
             raise self.fault("launch-error", f"a grid of {tuple(grid)} programs, where {_MOST_PROGRAMS} are the most")
-        programs = grid[0] * grid[1] * grid[2]
+        self.programs = programs = grid[0] * grid[1] * grid[2]
         if self.sampled is not None:
             self._chosen = self._chosen if self._chosen is not None else _chosen(programs, *self.sampled)
             if (program[0] * grid[1] + program[1]) * grid[2] + program[2] not in self._chosen:

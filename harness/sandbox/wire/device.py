@@ -70,8 +70,8 @@ class Account:
 @dataclass(frozen=True)
 class KernelRun:
     """A row of a trace: one kernel, copy or fill as it ran on the device. `call` counts within the turn; None where
-    it belongs to none. `elements`: of the tensors that an operator of torch was given, on the simulator, which times
-    nothing. Claimed by the worker, all of it."""
+    it belongs to none. On the simulator, which times nothing, there are `elements`, of the tensors that an operator of
+    torch was given, and `blocks`, of a kernel's grid. Claimed by the worker, all of it."""
 
     name: str
     start_ns: int
@@ -80,6 +80,7 @@ class KernelRun:
     kind: Literal["kernel", "copy", "fill"]
     call: int | None = None
     elements: int = 0
+    blocks: int = 0
 
 
 @dataclass(frozen=True)
