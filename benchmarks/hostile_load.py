@@ -3,10 +3,11 @@
     python benchmarks/hostile_load.py [--backend cuda] [--hostile 500] [--honest 50] [--results FILE]
 
 The honest look-alikes of tests/cheats are judged, then its attacks and the faults of tests/faults over and over, then
-the look-alikes again, all by one session on all GPUs. Printed are verdicts that changed, the ratios of times (durations,
-and speed-ups that were measured twice on one GPU, with those whose intervals don't overlap), and what there is more of
-than before: processes, files in temporary folders and shared memory, open descriptors, memory of this process and of
-the GPUs. Exit status 1 where a verdict changed or anything is left. Nothing else should run on the machine.
+the look-alikes again, all by one session on all GPUs. Printed are verdicts that changed, the ratios of times
+(durations, and speed-ups that were measured twice on one GPU, with those whose intervals don't overlap), and what there
+is more of than before: processes, files in temporary folders and shared memory, open descriptors, memory of this
+process and of the GPUs. Exit status 1 where a verdict changed or anything is left. Nothing else should run on the
+machine.
 """
 
 from __future__ import annotations
