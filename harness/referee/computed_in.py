@@ -19,7 +19,15 @@ import torch
 from harness.model.check import Check
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.oracle import copied, count_elements
-from harness.referee.answers.roundings import ROUNDINGS, RoundedProducts, Rounding, answer_with_rounded, to_and_back
+from harness.referee.answers.roundings import (
+    ROUNDINGS,
+    RoundedProducts,
+    RoundedResults,
+    RoundedSums,
+    Rounding,
+    answer_with_rounded,
+    to_and_back,
+)
 from harness.referee.setting import Setting
 from harness.referee.tolerance import rms
 
@@ -29,16 +37,24 @@ _MOST_ELEMENTS = 2**24
 """The size of inputs and outputs above which a case whose rows depend on each other isn't asked."""
 
 
-def _scaled_to(dtype: torch.dtype) -> Rounding:
-    """The rounding of a tensor whose largest element is scaled to the format's."""
+def _scaled_to(dtype: torch.dtype, dim: int | None = None) -> Rounding:
+    """The rounding of a tensor whose largest element, of all or along a dimension, is scaled to the format's."""
     most, rounded = torch.finfo(dtype).max, to_and_back(dtype)
 
     def rounding(value: torch.Tensor) -> torch.Tensor:
         wide = value.double()
-        scale = most / wide.abs().amax().clamp(min=_LEAST) if wide.numel() else 1.0
+        if not wide.numel():
+            return value
+        largest = wide.abs().amax() if dim is None else wide.abs().amax(dim, keepdim=True)
+        scale = most / largest.clamp(min=_LEAST)
         return rounded(wide * scale).div(scale).to(value.dtype)
 
     return rounding
+
+
+def _of_eight_bits(dtype: torch.dtype) -> tuple[Rounding | tuple[Rounding, Rounding], ...]:
+    """Without a scale, with one a tensor, and with one for each sum's operand."""
+    return to_and_back(dtype), _scaled_to(dtype), (_scaled_to(dtype, -1), _scaled_to(dtype, -2))
 
 
 def _cut_to_tf32(value: torch.Tensor) -> torch.Tensor:
@@ -48,11 +64,11 @@ def _cut_to_tf32(value: torch.Tensor) -> torch.Tensor:
 
 _NOT_READ = 2**13 - 1
 _LEAST = 2.0**-100
-_ROUNDINGS = {
+_ROUNDINGS: dict[str, tuple[Rounding | tuple[Rounding, Rounding], ...]] = {
     **{name: (rounding,) for name, rounding in ROUNDINGS.items()},
     "tf32": (ROUNDINGS["tf32"], _cut_to_tf32),
-    "float8_e4m3": (to_and_back(torch.float8_e4m3fn), _scaled_to(torch.float8_e4m3fn)),
-    "float8_e5m2": (to_and_back(torch.float8_e5m2), _scaled_to(torch.float8_e5m2)),
+    "float8_e4m3": _of_eight_bits(torch.float8_e4m3fn),
+    "float8_e5m2": _of_eight_bits(torch.float8_e5m2),
 }
 CHEAPER = {
     "float64": ("bfloat16", "tf32", "float32"),
@@ -65,11 +81,22 @@ CHEAPER = {
 and its results where it has the range."""
 _OTHERWISE = {"tf32": "float32"}
 """The name where nothing cheaper shows, if it isn't the problem's precision."""
+_SUMS = {
+    "float64": (),
+    "float32": ("bfloat16", "float16"),
+    "tf32": ("bfloat16", "float16"),
+    "float16": ("bfloat16", "float16"),
+    "bfloat16": ("bfloat16", "float16"),
+}
+"""The formats in which sums of products may be kept, by the problem's precision."""
+_STEPS = (1, 16)
+"""The numbers of terms after which such a sum is rounded: a loop's, and those of an instruction of tensor cores."""
+_MOST_TERMS = 2**13
 _OPERANDS = ((0, 1), (0,), (1,))
 """The operands of products that a solution may round: both, or one of them."""
-_SHOWN, _ABSENT = 0.4, 0.1
+_SHOWN, _ABSENT, _NOTHING = 0.4, 0.1, 2.0**-7
 """The part of a rounding's whole effect that shows it, up to its inverse, and the part below which it isn't there.
-Formats next to each other lie eightfold apart, but for those of eight bits."""
+Formats next to each other lie eightfold apart, but for those of eight bits. Below the last no sum is rounded either."""
 _EXPLAINED = 0.5
 """The share of an error that a rounding which explains it leaves at most."""
 _FEWEST = 16
@@ -100,10 +127,13 @@ def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch
     where they show neither."""
     with suppress(Exception):  # the problem runs in formats that it wasn't written for, and nothing hangs on the name
         seen = _seen(setting, inputs, outputs)
-        coarse = list(_effects(setting, seen, CHEAPER[setting.precision][-1], _OPERANDS[:1]))
-        if all(float(seen.error.norm()) < _ABSENT * float(moved.norm()) for moved in coarse):
-            return _OTHERWISE.get(setting.precision, setting.precision)
-        return _rounded_to(setting, seen)
+        coarse = [float(one.norm()) for one in _effects(setting, seen, CHEAPER[setting.precision][-1], _OPERANDS[:1])]
+        error, own = float(seen.error.norm()), _OTHERWISE.get(setting.precision, setting.precision)
+        if all(error < _NOTHING * effect for effect in coarse):
+            return own
+        if all(error < _ABSENT * effect for effect in coarse):
+            return _summed_in(setting, seen) or own
+        return _rounded_to(setting, seen) or _summed_in(setting, seen)
     return None
 
 
@@ -114,6 +144,8 @@ def what_explains(setting: Setting, inputs: Sequence[Any], outputs: Sequence[tor
         seen = _seen(setting, inputs, outputs, check)
         if (name := _rounded_to(setting, seen)) not in (None, setting.precision):
             return f"operands rounded to {name} explain it"
+        if (name := _summed_in(setting, seen)) is not None:
+            return f"{name} explain it"
         with _TanhForErf() as replaced:
             approximated = setting.oracle.answer(copied(seen.inputs), may_turn=False)
         if replaced.count and seen.is_explained_by(_difference(approximated, seen.want)):
@@ -179,6 +211,18 @@ def _rounded_to(setting: Setting, seen: _Seen) -> str | None:
     return None
 
 
+def _summed_in(setting: Setting, seen: _Seen) -> str | None:
+    """The format in which sums of products were kept, in words."""
+    for name in _SUMS[setting.precision]:
+        for step in _STEPS:
+            with RoundedSums(ROUNDINGS[name], step, _MOST_TERMS) as sums:
+                kept = setting.oracle.answer(copied(seen.inputs), may_turn=False)
+            moved = _difference(setting.rounded(kept), setting.rounded(seen.want))  # of half an output's last place
+            if sums.count and seen.is_explained_by(moved):
+                return f"sums in {name}"
+    return None
+
+
 def _effects(setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
     """Yield how far roundings to a format move the right answer: of operands of products, or, without any, of all
     inputs and parameters."""
@@ -187,8 +231,11 @@ def _effects(setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[
             with RoundedProducts(rounding, which) as products:
                 rounded = setting.oracle.answer(copied(seen.inputs), may_turn=False)
             if not products.count:
-                rounded = answer_with_rounded(rounding, setting.reference, setting.model, copied(seen.inputs))
-                yield _difference(rounded, seen.want)
+                if not isinstance(rounding, tuple):
+                    given = setting.reference, setting.model
+                    yield _difference(answer_with_rounded(rounding, *given, copied(seen.inputs)), seen.want)
+                    with RoundedResults(rounding):
+                        yield _difference(answer_with_rounded(rounding, *given, copied(seen.inputs)), seen.want)
                 break
             yield _difference(rounded, seen.want)
 

@@ -17,7 +17,7 @@ from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.roundings import ROUNDINGS, to_and_back
 from harness.referee.computed_in import computed_in, what_explains
-from harness.referee.inputs.draws import draw_variants, make_inputs
+from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.setting import Setting
 from tests.referee.in_process import checked
 from tests.referee.inputs.test_variants import made
@@ -87,6 +87,78 @@ def test_weights_that_are_rounded_alone_are_named(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_cheaper_depends_on_the_problem(tmp_path: Path, precision: str, rounding: Way, name: str) -> None:
     assert name_of(problem(tmp_path, precision), rounding) == name
+
+
+def summed(dtype: torch.dtype, step: int) -> Callable[[torch.Tensor, nn.Linear], torch.Tensor]:
+    """A layer whose sums are kept in this format, and rounded after so many terms."""
+
+    def layer_of(x: torch.Tensor, layer: nn.Linear) -> torch.Tensor:
+        total, weight = torch.zeros(len(x), layer.out_features, dtype=dtype), layer.weight.float().t()
+        for start in range(0, layer.in_features, step):
+            stop = start + step
+            total = (total.double() + x[:, start:stop].double() @ weight[start:stop].double()).to(dtype)
+        return (total.double() + layer.bias.double()).relu().to(x.dtype)
+
+    return layer_of
+
+
+@pytest.mark.parametrize("step", [1, 16])
+@pytest.mark.parametrize(
+    ("precision", "dtype", "name"),
+    [
+        ("bfloat16", torch.bfloat16, "sums in bfloat16"),
+        ("bfloat16", torch.float32, "bfloat16"),
+        ("float16", torch.bfloat16, "sums in bfloat16"),
+        ("float32", torch.float16, "sums in float16"),
+        ("tf32", torch.float16, "sums in float16"),
+    ],
+)
+def test_sums_that_are_kept_in_less_are_named(
+    tmp_path: Path, precision: str, dtype: torch.dtype, name: str, step: int
+) -> None:
+    setting = problem(tmp_path, precision)
+    given = make_inputs(setting, Drawn(7))[0]
+    layer = setting.model.layers[0]  # type: ignore[union-attr,index]
+    assert computed_in(setting, [given], [summed(dtype, step)(given, layer).detach()]) == name
+
+
+class SummedInHalf(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(96, 96)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return summed(torch.float16, 1)(x, self.layers[0])  # type: ignore[arg-type]
+
+
+def test_a_failure_says_that_its_sums_are_kept_in_less(tmp_path: Path) -> None:
+    failed = checked(problem(tmp_path), SummedInHalf)[0].failed
+    assert failed is not None
+    assert tells(failed.failure.reason, "sums in float16 explain")
+
+
+@pytest.mark.parametrize("scaled", ["rows", "all"])
+def test_eight_bits_are_named_with_scales_of_rows_and_columns(tmp_path: Path, scaled: str) -> None:
+    def rounded(x: torch.Tensor) -> torch.Tensor:
+        largest = x.abs().amax(1, keepdim=True) if scaled == "rows" else x.abs().amax()
+        return (EIGHT_BITS(x.double() * 448 / largest.double()) * largest.double() / 448).to(x.dtype)
+
+    assert name_of(problem(tmp_path, "bfloat16"), rounded) == "float8_e4m3"
+
+
+ELEMENTWISE = "return torch.tanh(x * 1.7 + 0.3) * x"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"), [(torch.float32, "float32"), (torch.bfloat16, "bfloat16"), (torch.float16, "tf32")]
+)
+def test_elementwise_arithmetic_that_is_cheaper_throughout_is_named(
+    tmp_path: Path, dtype: torch.dtype, name: str
+) -> None:
+    setting = made(tmp_path, ELEMENTWISE, "torch.randn(64, 96)", "independent_batch: true\n")
+    given = make_inputs(setting, Drawn(7))[0]
+    x = given.to(dtype)
+    assert computed_in(setting, [given], [(torch.tanh(x * 1.7 + 0.3) * x).float()]) == name
 
 
 def test_wrong_values_have_no_name(tmp_path: Path) -> None:

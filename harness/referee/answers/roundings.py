@@ -36,13 +36,14 @@ ROUNDINGS: dict[str, Rounding] = {
 
 
 class RoundedProducts(OperatorMode):
-    """Context: matrix products and convolutions take operands so rounded: both, the first or the second; `count` says
-    how many there were."""
+    """Context: matrix products and convolutions take operands so rounded: both, the first or the second. `rounding` may
+    be another for each of the two. `count` says how many there were."""
 
-    def __init__(self, rounding: Rounding, operands: tuple[int, ...] = (0, 1)) -> None:
+    def __init__(self, rounding: Rounding | tuple[Rounding, Rounding], operands: tuple[int, ...] = (0, 1)) -> None:
         super().__init__()
         self.count = 0
-        self._rounding = rounding
+        first, second = rounding if isinstance(rounding, tuple) else (rounding, rounding)
+        self._roundings = (first, second, second)
         self._operands = operands
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -52,12 +53,55 @@ class RoundedProducts(OperatorMode):
             places = {before + operand for operand in self._operands}
             if func._overloadpacket is torch.ops.aten.convolution_backward and len(self._operands) == 2:
                 places.add(2)  # it multiplies the gradient by the input and by the weight
-            args = [self._rounding(one) if n in places and is_floating(one) else one for n, one in enumerate(args)]
+            args = [
+                self._roundings[n - before](one) if n in places and is_floating(one) else one
+                for n, one in enumerate(args)
+            ]
         return func(*args, **(kwargs or {}))
 
 
 _WITH_SUMMAND = (torch.ops.aten.addmm, torch.ops.aten.baddbmm)
 """Products whose first argument is added to them."""
+_PLAIN_PRODUCTS = (torch.ops.aten.mm, torch.ops.aten.bmm)
+
+
+class RoundedSums(OperatorMode):
+    """Context: matrix products of at most so many terms keep their sums so rounded, after every `step` of them; `count`
+    says how many there were."""
+
+    def __init__(self, rounding: Rounding, step: int, most_terms: int) -> None:
+        super().__init__()
+        self.count = 0
+        self._rounding = rounding
+        self._step = step
+        self._most_terms = most_terms
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        before = 1 if func._overloadpacket in _WITH_SUMMAND else 0
+        if not (before or func._overloadpacket in _PLAIN_PRODUCTS) or kwargs:
+            return func(*args, **(kwargs or {}))
+        left, right = args[before : before + 2]
+        if left.shape[-1] > self._most_terms:
+            return func(*args)
+        self.count += 1
+        total = left.new_zeros((*left.shape[:-1], right.shape[-1]))
+        for start in range(0, left.shape[-1], self._step):
+            stop = start + self._step
+            total = self._rounding(total + left[..., start:stop] @ right[..., start:stop, :])
+        return args[0] + total if before else total
+
+
+class RoundedResults(OperatorMode):
+    """Context: what operators compute is so rounded, as where a whole model runs in a cheaper format."""
+
+    def __init__(self, rounding: Rounding) -> None:
+        super().__init__()
+        self._rounding = rounding
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        is_new = all(one.alias_info is None for one in func._schema.returns)
+        return self._rounding(made) if is_new and is_floating(made) else made
 
 
 def answer_with_rounded(
