@@ -4,7 +4,8 @@ prepared what lies there.
 A worker builds in its own scratch. When it has ended, what it built is copied into the namespace of its solution's
 files, which the referee alone writes, and lent to later workers of the very same files: no solution can leave anything
 for another, nor for its own next version. What builders made of texts lies in SHARED, and is lent to workers of those
-who sent the very same text. A namespace has a folder for each key, `logs`, `calls` of nvcc, and `texts`.
+who sent the very same text. A namespace has a folder for each key, `logs`, `calls` of nvcc, `texts`,
+`triton` (triton_cache) and `rehearsed` (rehearsal).
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 
-from harness.builder.triton_refusal import DOESNT_COMPILE
 from harness.model.check import Check, OutputComparison
 from harness.model.evaluation import Evaluation, Failure
 from harness.model.verdict import Verdict
+from harness.referee.buffers.turns import DOESNT_COMPILE
 from harness.referee.shrinking import SHRUNK
 from harness.referee.tolerance import FORGIVEN, MARGIN, TOLD_BY
 

@@ -26,9 +26,9 @@ _MAY_BE_THE_MACHINES = (
 )
 _WORDS = re.compile(
     r"No space left on device|Disk quota exceeded|Input/output error|Cannot allocate memory|memory exhausted"
-    r"|Resource temporarily unavailable|Killed signal terminated program"
+    r"|Resource temporarily unavailable|Killed signal terminated program|failed with error code -\d"
 )
-"""The words of libc, and of gcc where its compiler was killed. A solution can say them as well."""
+"""The words of libc, and of gcc and Triton where their compiler was killed. A solution can say them as well."""
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EAGAIN)
 _ROOM_BYTES = 64 * 2**20
 """The room that a build takes in its folder."""

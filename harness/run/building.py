@@ -13,11 +13,13 @@ import torch
 from harness.builder.build import BuildOutcome, build
 from harness.builder.rehearsal import is_rehearsed, rehearse
 from harness.builder.workers import Workers
-from harness.errors import Interrupted
+from harness.errors import HarnessError, Interrupted
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.output_spec import dtype_name
 from harness.referee.answers.reference import Reference
 from harness.referee.job import Job
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Argument, Construct, Rehearse, TensorRef
@@ -35,19 +37,13 @@ def build_job(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> Bu
 
 
 def compile_ahead(job: Job, workers: Workers, built: BuildOutcome) -> BuildOutcome:
-    """Compile what Triton otherwise would on the device, which is busy meanwhile: here it takes longer. Raises:
-    Interrupted."""
+    """Compile Triton's kernels while others use the device, which would do it sooner. Whatever goes wrong is left to
+    the worker that launches them. Raises: Interrupted."""
     started = time.monotonic()
-    failed: Exception | None = None
-    try:
+    with contextlib.suppress(HarnessError, SolutionFailed, TextsNotBuilt, InvalidProblem, OSError, MemoryError):
         if is_rehearsed(workers, job.solution):
-            sha256 = job.solution_ref.sha256
-            failed = rehearse(workers, job.solution, list(_calls(job)), job.config.limits, sha256, built.compilers)
-    except Interrupted:
-        raise
-    except Exception as error:  # the border of the thread
-        failed = error
-    return replace(built, failed=failed, seconds=built.seconds + time.monotonic() - started)
+            rehearse(workers, job.solution, list(_calls(job)), job.config.limits.build_s, built.compilers)
+    return replace(built, seconds=built.seconds + time.monotonic() - started)
 
 
 def _calls(job: Job) -> Iterator[tuple[Construct, Rehearse]]:

@@ -142,8 +142,9 @@ class Evaluating:
                 self._count(1)
             yield Ticket(make_job(self._run, task, self._config, self._seed), task.problem.sha256)
 
-    def build(self, ticket: Ticket) -> Answer:
-        """Build; what fails to is an evaluation at once, which is kept and never waits for a device.
+    def build(self, ticket: Ticket, is_on_device: bool = False) -> Answer:
+        """Build; what fails to is an evaluation at once, which is kept and never waits for a device. `is_on_device`: a
+        device waits for this build.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
         """
@@ -151,7 +152,7 @@ class Evaluating:
             self._begun += 1
             self._building += 1
         try:
-            answer = self._build(ticket)
+            answer = self._build(ticket, is_on_device)
             if answer.evaluation is not None:
                 self._keep(answer.evaluation)
             return answer
@@ -177,13 +178,12 @@ class Evaluating:
             return replace(answer, fatal=error)
         return answer
 
-    def _build(self, ticket: Ticket) -> Answer:
+    def _build(self, ticket: Ticket, is_on_device: bool) -> Answer:
         job = ticket.job
         self._observe(job, "building")
-        cores = self.lanes.cores
-        is_ahead = not self._is_alone() and (cores is None or cores.builds is not None)
         outcome = build_job(job, self.lanes.builders, ticket.wanted)
-        if is_ahead and outcome.failed is None:
+        alternates = self.lanes.cores is not None and self.lanes.cores.builds is None
+        if outcome.failed is None and not (is_on_device or alternates or self._is_alone()):
             outcome = compile_ahead(job, self.lanes.builders, outcome)
         if ticket.returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
             outcome = replace(outcome, compilers=None)

@@ -115,7 +115,7 @@ class Node:
                 self._steps.enter_lane(0)
                 ticket, answer = replace(ticket, job=job), Answer(built=ticket.built)
                 if answer.built is None:
-                    answer = self._steps.build(ticket)
+                    answer = self._steps.build(ticket, is_on_device=True)
                 else:
                     unpack(self._steps.lanes.builders, parcel)
                 if answer.built is not None:

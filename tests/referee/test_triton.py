@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.builder.triton_refusal import refused_by_triton
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
-from harness.referee.buffers.turns import _beyond_simulator, absent_language
+from harness.referee.buffers.turns import _beyond_simulator, absent_language, refused_by_triton
 from harness.referee.evaluation import with_expectation
 from harness.sandbox.wire.messages import Raised
 from tests.examples import passed

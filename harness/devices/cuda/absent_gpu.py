@@ -51,7 +51,7 @@ class AbsentGpu:
             for name in ("init_gpu_context", "init_cuda_context"):  # torch's before 2.8
                 setattr(fake_tensor, name, lambda *_: None)
             FakeTensor.data_ptr = _offset  # type: ignore[assignment, method-assign]
-            compile_only(gpu)
+            compile_only(gpu, lambda: not self._on_cpu.is_on)
 
     def rehearse(self, model: torch.nn.Module, inputs: Sequence[Any], call: Callable[..., object]) -> None:
         """Make the tensors of a module ones without values, and of the inputs those on the meta device; then call."""
@@ -103,6 +103,7 @@ def _on_cpu(value: Any) -> Any:
 
 
 class _OnAbsentGpu(FakeTensorMode):  # type: ignore[no-untyped-call]
+    supports_higher_order_operators = True
     avoid_device_init = True  # though torch says that there is a GPU
 
 

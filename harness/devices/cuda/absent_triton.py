@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any  # Triton has no types
@@ -14,8 +16,9 @@ from harness.sandbox.wire.device import SeenGpu
 _GPU = torch.device("cuda", 0)
 
 
-def compile_only(gpu: SeenGpu) -> None:
-    """Compile what is launched from now on, and of what is tuned all configurations; to the end of the process."""
+def compile_only(gpu: SeenGpu, is_rehearsing: Callable[[], bool]) -> None:
+    """Compile every kernel that is launched from now on, in all configurations of an autotuner. A launch outside of a
+    rehearsal raises, since what follows from it would be wrong."""
     from triton.runtime import driver
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
@@ -27,13 +30,18 @@ def compile_only(gpu: SeenGpu) -> None:
         made = run(kernel, *given, **{**named, "warmup": True})
         with suppress(Exception):  # the worker that launches can make its own
             _make_launcher(made)
+        if not (named.get("warmup") or is_rehearsing()):
+            raise RuntimeError("there is no GPU here, only its description")
         return made
 
     def tuned(tuner: Any, *given: Any, **named: Any) -> None:
         tuner.nargs = dict(zip(tuner.arg_names, given, strict=False))
         for config in tuner.prune_configs(named):
-            with suppress(Exception):  # what doesn't compile isn't chosen
+            with suppress(Exception):  # a configuration that doesn't compile isn't chosen
+                if config.pre_hook is not None:
+                    config.pre_hook({**tuner.nargs, **named, **config.all_kwargs()})
                 tuner.fn.run(*given, **{**named, **config.all_kwargs()})
+        tuner.nargs = None
 
     JITFunction.run = compiled
     Autotuner.run = tuned
@@ -64,6 +72,9 @@ class _Driver:
     def get_current_stream(self, device: int | None = None) -> int:
         return 0
 
+    def get_benchmarker(self) -> Any:
+        return lambda *_, **__: [math.inf]
+
     def get_active_torch_device(self) -> torch.device:
         return _GPU
 
@@ -72,6 +83,8 @@ class _Driver:
 
 
 def _make_launcher(kernel: Any) -> None:
+    if type(kernel).__name__ == "FutureKernel":  # still being compiled, beside others
+        return
     driver = sys.modules["triton.backends.nvidia.driver"]
     driver.CudaUtils()
     driver.CudaLauncher(kernel.src, kernel.metadata)

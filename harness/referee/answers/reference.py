@@ -214,7 +214,7 @@ class Reference:
         return self.forward_specs() + [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in forms]
 
     def forward_specs(self) -> list[torch.Tensor]:
-        """Make the inputs of Model.forward() so."""
+        """Make the inputs of Model.forward() as meta tensors. Raises: as input_specs()."""
         complaint = "get_inputs() works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
             inputs = self._apart(self._module.get_inputs())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.builder.build import compile_failure
-from harness.builder.triton_refusal import refused_by_triton
+from harness.builder.compiler_log import first_line
 from harness.devices import FLAGS, UNSUPPORTED_MARK
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName, Flag
@@ -48,6 +48,13 @@ _OF_TORCHS_CUDA = re.compile(
 """Words on what torch has for CUDA alone: a linker's, with a mangled name, and those of unpickling."""
 _ON_IMPORT = "on import of solution.py"
 _OWN_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
+_TRITONS_REFUSALS = {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}
+DOESNT_COMPILE = "a Triton kernel doesn't compile"
+_PASS_FAILED = "PassManager::run failed"
+_REFUSED = re.compile(
+    r"^triton\.compiler\.errors\.\w+: at \d+:\d+:\n(?P<code>(?:.*\n)*?) *\^\n(?P<what>.*\S.*)", re.MULTILINE
+)
+"""Triton's words on what it doesn't compile: the lines up to the place, and the reason."""
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
 """The error that comes of a module for those who set its name to None where the import fails."""
 
@@ -220,6 +227,15 @@ def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | 
     if backend != "sim" or UNSUPPORTED_MARK not in raised.message:
         return None
     return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
+
+
+def refused_by_triton(raised: Raised) -> SolutionFailed | None:
+    """Return the failure for an exception of Triton's compiler, else None."""
+    if raised.type_name not in _TRITONS_REFUSALS and raised.message != _PASS_FAILED:
+        return None
+    told = _REFUSED.search(raised.traceback)  # the innermost comes first
+    what = f"{told['what']}, at: {told['code'].splitlines()[-1].strip()}" if told else first_line(raised.message)
+    return SolutionFailed(Verdict.COMPILE_ERROR, f"{DOESNT_COMPILE}: {what}", raised.traceback)
 
 
 def absent_language(raised: Raised, backend: BackendName, is_import: bool) -> SolutionFailed | None:

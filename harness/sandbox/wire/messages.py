@@ -65,7 +65,7 @@ class Load:
     """The facts that the solution is told of a GPU that this worker doesn't hold."""
     builds_others: bool = False
     is_rehearsed: bool = False
-    """Triton compiles for the GPU that is seen what is launched, and launches nothing."""
+    """Triton compiles kernels for the GPU that is seen, and launches none."""
 
 
 @dataclass(frozen=True)
