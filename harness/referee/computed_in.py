@@ -53,7 +53,7 @@ def _scaled_to(dtype: torch.dtype, dim: int | None = None) -> Rounding:
 
 
 def _of_eight_bits(dtype: torch.dtype) -> tuple[Rounding | tuple[Rounding, Rounding], ...]:
-    """Without a scale, with one a tensor, and with one for each sum's operand."""
+    """The roundings without a scale, with one a tensor, and with one for each sum's operand."""
     return to_and_back(dtype), _scaled_to(dtype), (_scaled_to(dtype, -1), _scaled_to(dtype, -2))
 
 
