@@ -48,12 +48,12 @@ class WorkerDevice:
 
     def show(self, gpu: SeenGpu, is_rehearsed: bool) -> None:
         """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU.
-        `is_rehearsed`: Triton compiles for it what is launched, and launches nothing."""
+        `is_rehearsed`: Triton compiles kernels for it and launches none."""
         raise NotImplementedError
 
     def rehearse(self, model: torch.nn.Module, inputs: Sequence[Any], call: Callable[..., object]) -> None:
-        """Call with tensors without values on such a GPU: a module's are made so, and those of `inputs`, which are on
-        the meta device. Raises whatever needs values raises."""
+        """Call with tensors on such a GPU, which have no values: those of a module are replaced, and those of `inputs`
+        made of meta tensors. Raises what an operation raises that needs values."""
         raise NotImplementedError
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:

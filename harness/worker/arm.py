@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import importlib.util
 import random
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +24,6 @@ from harness.sandbox.wire.construction import (
     varied_initialisers,
 )
 from harness.sandbox.wire.input_form import takes_parts
-from harness.sandbox.wire.layout import lent_triton, own_triton
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -52,7 +50,7 @@ from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
 from harness.worker.sharing import Held, Sharing, own_bytes
 from harness.worker.torch_state import compilation, read_flags, set_flags
-from harness.worker.triton_tuning import TritonTuning
+from harness.worker.triton_tuning import TritonTuning, take_lent
 
 
 class Arm:
@@ -83,9 +81,7 @@ class Arm:
             self.extensions.leave_texts_to_referee(request.compilers, request.builds_others)
         if request.seen_gpu is not None:
             self.device.show(request.seen_gpu, request.is_rehearsed)
-        lent, own = lent_triton(self.extensions.folder), own_triton(self.extensions.folder)
-        if lent.is_dir():
-            shutil.copytree(lent, own, dirs_exist_ok=True)
+        take_lent(self.extensions.folder)
         self._flags = read_flags()
         self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
         self._guard, self._is_guarded = Guard(self), True

@@ -1,14 +1,17 @@
-"""Triton's autotuner in the worker: all configurations of a kernel are compiled side by side before the first of them
-is timed. One after the other, they would hold the GPU for half a minute."""
+"""Triton in the worker: its cache holds what was lent, and its autotuner compiles all configurations of a kernel side
+by side before the first of them is timed. One after the other, they would hold the GPU for half a minute."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from harness.sandbox.wire.layout import lent_triton, own_triton
 from harness.sandbox.wire.messages import MOST_TUNED, TUNED_CHARS
 
 
@@ -46,6 +49,13 @@ class TritonTuning:
                 words = f"{tuner.base_fn.__name__} ({tuner.best_config}), of {len(tuner.configs)}"
                 found.append("".join(filter(str.isprintable, words))[:TUNED_CHARS])
         return tuple(found)
+
+
+def take_lent(folder: Path) -> None:
+    """Copy into Triton's cache what a worker's folder was lent, where Triton can add to it."""
+    for entry in lent_triton(folder).glob("*"):
+        if not (own := own_triton(folder) / entry.name).exists():
+            shutil.copytree(entry, own)
 
 
 def _compile(tuner: Any, kwargs: dict[str, Any], configs: list[Any], modes: Any) -> None:

@@ -54,7 +54,7 @@ class AbsentGpu:
             compile_only(gpu, lambda: not self._on_cpu.is_on)
 
     def rehearse(self, model: torch.nn.Module, inputs: Sequence[Any], call: Callable[..., object]) -> None:
-        """Make the tensors of a module ones without values, and of the inputs those on the meta device; then call."""
+        """Call as WorkerDevice.rehearse() says."""
         mode = _OnAbsentGpu(allow_non_fake_inputs=True)
 
         @functools.cache  # what a module's parts share stays so
