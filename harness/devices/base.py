@@ -153,6 +153,11 @@ class Host(ABC):
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Return the environment variables of a worker; one that builds doesn't see the GPU."""
 
+    @property
+    def sees_writes(self) -> bool:
+        """Say whether any write of a kernel's into an input is seen, and a fault unless the input may change."""
+        return False
+
     def seen_gpu(self) -> SeenGpu | None:
         """Describe the device for workers that build; None if they have one of their own."""
         return None

@@ -11,7 +11,7 @@ import math
 import mmap
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -33,7 +33,7 @@ from harness.referee.buffers.slots import tensor_bytes
 from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
 from harness.referee.judgement import ROUNDS, describe_finding, judge_form, judge_sharing, require_passed
-from harness.referee.setting import Setting
+from harness.referee.setting import Setting, prepare_setting
 from harness.referee.tolerance import ErrorEvidence, least_tolerance, may_excuse
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
@@ -109,7 +109,8 @@ def check_sampled(
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
     is_whole = is_oracle_cheap(setting)
     inputs = setting.reference.make_inputs(seed) if is_whole else _draw_inputs(setting, seed)
-    with Buffers(host, setting.spec) as buffers:
+    changed = _changed_inputs(setting, is_whole) if host.sees_writes else ()
+    with Buffers(host, setting.spec, changed=changed) as buffers:
         _lay(buffers, host, inputs, setting)
         buffers.attach(worker, config.limits.load_s)
         weights = construct_arm(worker, buffers, setting, config.limits)
@@ -140,6 +141,14 @@ def check_sampled(
             return (check,), tuple(remarks), weights, _failure(check, setting.spec)
         failure = _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks)
     return (check,), tuple(remarks), weights, failure
+
+
+def _changed_inputs(setting: Setting, is_whole: bool) -> Collection[int]:
+    """Return the inputs that the reference changes; at a shape at which it can't be run those of a small case."""
+    small = next((case for case in setting.problem.cases if case != FULL), None)
+    if is_whole or small is None:
+        return setting.changed_inputs if is_whole else ()
+    return prepare_setting(setting.problem, small, setting.master_seed, "cpu").changed_inputs
 
 
 def _may_take_rows(setting: Setting, buffers: Buffers, reply: TurnTaken) -> bool:

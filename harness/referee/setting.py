@@ -7,6 +7,7 @@ can repeat the evaluation.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
 import secrets
@@ -124,6 +125,15 @@ class Setting:
         seed = derive(self.master_seed, self.problem.name, self.case, "tolerance")
         inputs = self.inputs_with_rows(seed)
         return self.evidence_on(self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"]))
+
+    @functools.cached_property
+    def changed_inputs(self) -> frozenset[int]:
+        """The inputs that the reference itself changes, by their positions."""
+        seed = self.seed("inputs", "changed")
+        given, kept = (self.reference.make_inputs(seed) for _ in range(2))
+        self.oracle.native(given)
+        pairs = enumerate(zip(given, kept, strict=True))
+        return frozenset(n for n, (one, two) in pairs if isinstance(one, torch.Tensor) and not torch.equal(one, two))
 
     def inputs_with_rows(self, seed: int) -> list[Any]:
         """Make inputs, and have it found out which of their rows are independent, by a run that may change them."""

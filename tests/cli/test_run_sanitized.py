@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.shell import Shell
+from tests.problem_text import problem_text
+from tests.workspace.made import made_workspace
 
 pytestmark = pytest.mark.sim
 
@@ -103,3 +105,60 @@ def test_overrun_of_a_local_array_is_told_with_its_place_and_the_look_alike_pass
 def test_the_fast_build_lets_it_pass(run: Run) -> None:
     code, found = run("--solution", "takes_the_rest")
     assert (code, found["takes_the_rest"]["verdict"]) == (0, "passed")
+
+
+ACCUMULATING = problem_text(
+    "sums.add_(x)",
+    "torch.randn(rows, columns), torch.rand(rows, columns)",
+    constants="rows = 5\ncolumns = 67",
+    given="sums, x",
+)
+ADDS = '''
+import torch
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r"""
+__global__ void add(float* sums, float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) { BODY }
+}
+torch::Tensor accumulate(torch::Tensor sums, torch::Tensor x) {
+  int n = x.numel();
+  add<<<(n + 255) / 256, 256>>>(sums.data_ptr<float>(), x.data_ptr<float>(), n);
+  return sums;
+}
+"""
+DECLARED = "torch::Tensor accumulate(torch::Tensor sums, torch::Tensor x);"
+built = load_inline("add", DECLARED, CUDA, functions=["accumulate"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, sums, x):
+        return built.accumulate(sums, x)
+'''
+BODIES = {
+    "right": "sums[i] += x[i];",
+    "changes_the_other": "sums[i] += x[i]; x[i] = 0;",
+    "races": "float next = i + 1 < n ? sums[i + 1] : 0; sums[i] += x[i] + 0 * next;",
+}
+
+
+@pytest.mark.parametrize(
+    ("solution", "verdict", "found"),
+    [
+        ("right", "passed", None),
+        ("changes_the_other", "wrong_values", "input-write"),
+        ("races", "nondeterministic", "race"),
+    ],
+)
+def test_an_input_that_the_reference_changes_is_memory_like_any_other(
+    harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solution: str, verdict: str, found: str | None
+) -> None:
+    made_workspace(tmp_path, "sums", ACCUMULATING, {solution: ADDS.replace("BODY", BODIES[solution])})
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/fast.yaml").write_text("correctness: {seeds: 1}\n")
+    monkeypatch.chdir(tmp_path)
+    outcome = harness("run", "sums", solution, "--backend", "sim", "--config", "fast", "-q", "--json", "--sanitize")
+    record = json.loads(outcome.out)
+    assert record["verdict"] == verdict
+    assert found is None or found in record["failure"]["reason"]

@@ -32,8 +32,9 @@ struct Region {
   char* mapping;
   size_t mapping_nbytes;
   bool shared;  // with another process: its pages may not be replaced
-  bool is_input = false;
+  bool is_input = false;  // which no kernel may change
   std::shared_ptr<Shadow> shadow{};
+  bool is_filled = false;  // by others, before any kernel
 };
 
 std::mutex mutex;
@@ -89,7 +90,7 @@ bool map_poisoned(char* at, size_t nbytes) {
 
 void* add_region(char* data, Region region) {
   std::lock_guard<std::mutex> guard(mutex);
-  if (is_checking) region.shadow = std::make_shared<Shadow>(region.nbytes, region.is_input);
+  if (is_checking) region.shadow = std::make_shared<Shadow>(region.nbytes, region.is_filled);
   regions[data] = region;
   return data;
 }
@@ -178,7 +179,7 @@ void* sim_device_alloc(size_t nbytes) {
 }
 
 // `period` 0 shares the file's bytes; otherwise the file's first `period` bytes repeat, and writes stay private.
-void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period) {
+void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period, int may_change) {
   if (period % page_size || nbytes == 0) return nullptr;
   size_t first_page = offset / page_size * page_size, lead = offset - first_page;
   size_t body = round_up(lead + nbytes, page_size);
@@ -188,7 +189,8 @@ void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period) {
   bool mapped = period ? map_repeatedly(start, body, fd, period) : map_over(start, body, MAP_SHARED, fd, first_page);
   if (!mapped) return drop(region);
   region.shared = period == 0;
-  region.is_input = true;
+  region.is_filled = true;
+  region.is_input = !may_change;
   return add_region(start + lead, region);
 }
 

@@ -232,8 +232,8 @@ std::tuple<Tensor, Tensor> gru_cell(const Tensor& of_input, const Tensor& of_hid
 
 // ---- The harness's own: shared memory as a tensor.
 
-Tensor map_buffer(int64_t fd, int64_t offset, int64_t nbytes, int64_t period) {
-  void* data = sim_map_buffer(int(fd), offset, nbytes, period);
+Tensor map_buffer(int64_t fd, int64_t offset, int64_t nbytes, int64_t period, bool may_change) {
+  void* data = sim_map_buffer(int(fd), offset, nbytes, period, may_change);
   TORCH_CHECK(data, "the simulator can't map ", nbytes, " bytes of descriptor ", fd, " at ", offset, ", period ",
               period);
   auto release = [](void* pointer) { sim_device_free(pointer); };
@@ -310,7 +310,7 @@ TORCH_LIBRARY_IMPL(aten, SparseCUDA, library) {
 }
 
 TORCH_LIBRARY(harness_sim, library) {
-  library.def("map_buffer(int fd, int offset, int nbytes, int period) -> Tensor",
+  library.def("map_buffer(int fd, int offset, int nbytes, int period, bool may_change) -> Tensor",
               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &map_buffer));
   library.def("copy_touched(Tensor source, Tensor(a!) destination) -> int",
               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &copy_touched));

@@ -58,7 +58,8 @@ class SimDevice(WorkerDevice):
         if handle.kind == "cuda_ipc" or fd is None:
             raise ValueError(f"the simulator opens memfd buffers with their descriptor, not {handle.kind!r} (fd {fd})")
         period = (handle.period or 0) if handle.kind == "periodic_memfd" else 0
-        tensor: torch.Tensor = torch.ops.harness_sim.map_buffer(fd, handle.offset, handle.nbytes, period)
+        place = (fd, handle.offset, handle.nbytes, period, handle.may_change)
+        tensor: torch.Tensor = torch.ops.harness_sim.map_buffer(*place)
         return tensor
 
     def measure(

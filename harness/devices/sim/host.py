@@ -29,6 +29,10 @@ class SimHost(Host):
     def __init__(self, toolkit: Toolkit) -> None:
         self._toolkit = toolkit
 
+    @property
+    def sees_writes(self) -> bool:
+        return self._toolkit.is_checked
+
     def allocate(self, nbytes: int) -> SharedBuffer:
         """Reserve pages, which are taken only when touched: a huge buffer costs what is written to it."""
         size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE

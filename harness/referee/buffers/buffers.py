@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -56,11 +56,20 @@ class Buffers:
     `keeps_outputs`: there is enough to keep a call's outputs alive beside the next call's.
     """
 
-    def __init__(self, host: Host, spec: OutputSpec, slots: int = 1, is_short: bool = False) -> None:
+    def __init__(
+        self,
+        host: Host,
+        spec: OutputSpec,
+        slots: int = 1,
+        is_short: bool = False,
+        changed: Collection[int] = (),
+    ) -> None:
+        """`changed`: the inputs that the reference changes, by their positions."""
         self.freezer = Freezer()
         self.is_short = is_short
         self.keeps_outputs = True
         self._host = host
+        self._changed = changed
         self._numbers = itertools.count(1)
         self._buffers: dict[int, SharedBuffer] = {}
         self._attached: list[tuple[WorkerProcess, float]] = []
@@ -248,7 +257,9 @@ class Buffers:
     def _attach(self, worker: WorkerProcess, number: int, timeout_s: float) -> None:
         buffer = self._buffers[number]
         descriptors = [] if buffer.descriptor is None else [buffer.descriptor]
-        worker.ask(Attach(number, buffer.handle), timeout_s, descriptors)
+        changed = (slot.arguments[n].tensor for slot in self._slots for n in self._changed)
+        may_change = any(tensor is not None and tensor.buffer == number for tensor in changed)
+        worker.ask(Attach(number, replace(buffer.handle, may_change=may_change)), timeout_s, descriptors)
 
     def _view(self, ref: TensorRef) -> torch.Tensor:
         dtype = getattr(torch, ref.dtype)
@@ -263,7 +274,8 @@ def open_buffers(setting: Setting, host: Host, capacity: Capacity) -> Iterator[B
     if setting.reference.on_gpu:
         torch.cuda.empty_cache()
     slots = capacity.slots(setting, inputs)
-    with Buffers(host, setting.spec, slots.count, slots.is_short) as buffers:
+    changed = setting.changed_inputs if host.sees_writes else ()
+    with Buffers(host, setting.spec, slots.count, slots.is_short, changed) as buffers:
         for slot in range(buffers.slots):
             buffers.lay_inputs(inputs, slot)
         del inputs

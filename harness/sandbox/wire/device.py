@@ -26,6 +26,7 @@ class BufferHandle:
     `cuda_ipc`: `token` is the hexadecimal cudaIpcMemHandle_t.
     `memfd`: `nbytes` bytes at `offset` of the descriptor sent with the message.
     `periodic_memfd`: the descriptor holds `period` bytes (whole pages), repeated over `nbytes`.
+    `may_change`: kernels may write to it, as the reference does.
     """
 
     kind: Literal["cuda_ipc", "memfd", "periodic_memfd"]
@@ -33,6 +34,7 @@ class BufferHandle:
     token: str | None = None
     offset: int = 0
     period: int | None = None
+    may_change: bool = False
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ void sim_trap(const char* what, const char* file, int line);
 void* sim_shared_static(const void* key, size_t size, size_t alignment, const char* names);
 void* sim_shared_dynamic(void);
 void* sim_device_alloc(size_t nbytes);
-void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period);
+void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period, int may_change);
 int sim_device_free(void* pointer);
 bool sim_is_device_memory(const void* pointer);
 void sim_fill(void* pointer, int byte, size_t nbytes);
