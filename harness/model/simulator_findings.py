@@ -17,7 +17,7 @@ class FindingKind:
     verdict: FindingVerdict | None
     causes: str
     next_step: str
-    build: Literal["both", "checked", "fast"] = "both"
+    build: Literal["both", "checked"] = "both"
     """The simulator's build that sees it; checked: `--sanitize`."""
 
 
@@ -178,19 +178,11 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "a mask written for other lanes",
         "build the mask from the lanes that get there",
     ),
-    "barrier-not-reached": FindingKind(
-        "threads exited before a barrier of their block, which CUDA has all of them reach or none",
-        "runtime_error",
+    "barrier-after-exit": FindingKind(
+        "threads exited before a barrier of their block, which CUDA has all of them reach or none, and hardware bears",
+        None,
         "an early return for threads beyond the border; a loop with a barrier that some threads leave sooner",
         "let all threads reach the barrier, and guard loads and stores instead",
-        build="checked",
-    ),
-    "barrier-after-exit": FindingKind(
-        "threads exited before a barrier of their block",
-        None,
-        "an early return for threads beyond the border",
-        "let all threads reach the barrier, and guard loads and stores instead; --sanitize makes a fault of it",
-        build="fast",
     ),
     "barrier-divergence": FindingKind(
         "threads of a block met at different barriers",

@@ -16,7 +16,7 @@ from harness.reports.terminal import Report, reporting
 
 _TEXTS = Path(__file__).with_name("explanations.yaml")
 _MORE = "'harness explain NAME' says more of one; docs/referee.md, docs/timing.md and docs/simulator_faults.md of all."
-_BUILDS = {"both": "both of its builds", "checked": "its checked build (--sanitize)", "fast": "its fast build"}
+_BUILDS = {"both": "both of its builds", "checked": "its checked build (--sanitize)"}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ TOOL_OF: dict[str, SanitizerTool] = {
     **dict.fromkeys(("device-assert", "launch-error", "const-write"), "memcheck"),
     **dict.fromkeys(("shared-race", "global-race"), "racecheck"),
     **dict.fromkeys(("uninitialised-global-read", "uninitialised-shared-read"), "initcheck"),
-    **dict.fromkeys(("barrier-not-reached", "barrier-divergence", "barrier-deadlock"), "synccheck"),
+    **dict.fromkeys(("barrier-after-exit", "barrier-divergence", "barrier-deadlock"), "synccheck"),
     **dict.fromkeys(("warp-mask", "warp-inactive-lane"), "synccheck"),
 }
 """The tool that comes nearest to a kind of finding. The others have none: nobody but the caller knows of an input."""

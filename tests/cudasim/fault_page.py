@@ -72,7 +72,6 @@ EXAMPLES = {
     "integer-divide-by-zero": Example("rows_per_thread"),
     "warp-inactive-lane": Example("lane_of_nobody"),
     "warp-mask": Example("ballot_of_one"),
-    "barrier-not-reached": Example("return_before_barrier", before=2),
     "barrier-divergence": Example("barrier_in_both_branches", before=4, after=2),
 }
 """By the kind of finding."""
@@ -116,8 +115,7 @@ def _builds() -> Iterator[str]:
         found: dict[bool, list[str]] = {False: [], True: []}
         for kind, about in FINDING_KINDS.items():
             if about.verdict == verdict:
-                fast_only = " (only the fast one)" if about.build == "fast" else ""
-                found[about.build == "checked"].append(f"`{kind}`{fast_only}")
+                found[about.build == "checked"].append(f"`{kind}`")
         name = f"`{verdict}`" if verdict else "none: a remark"
         yield f"| {name} | {', '.join(found[False])} | {', '.join(found[True])} |\n"
 

@@ -35,14 +35,14 @@ void Worker::release_barrier() {
   vote_ = Vote{};
 }
 
-// Hardware of sm_70 and newer doesn't wait for threads that have exited; CUDA's rule is that all threads of a block reach
-// a barrier or none (CUDA C++ Programming Guide, synchronization functions). The checked build goes by the rule.
+// Hardware of sm_70 and newer doesn't wait for threads that have exited, though CUDA's rule is that all threads of a block
+// reach a barrier or none (CUDA C++ Programming Guide, synchronization functions).
 void Worker::report_early_exit(const Source& barrier) {
   if (early_exit_reported_) return;
   early_exit_reported_ = true;
   auto has_exited = [](const Thread& thread) { return thread.state == ThreadState::exited; };
   auto first = std::find_if(threads_.begin(), threads_.end(), has_exited) - threads_.begin();
-  report(checker ? "barrier-not-reached" : "barrier-after-exit",
+  report("barrier-after-exit",
          std::to_string(exited_) + " of the block's " + std::to_string(threads_total_) +
              " threads had exited when the others met at this __syncthreads(), the first of them thread " +
              index_text(first, launch->block),
