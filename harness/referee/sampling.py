@@ -32,6 +32,8 @@ from harness.referee.buffers.case_turns import at
 from harness.referee.buffers.slots import tensor_bytes
 from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
+from harness.referee.inputs.draws import Drawn, make_inputs
+from harness.referee.inputs.ties import has_open_order
 from harness.referee.judgement import ROUNDS, describe_finding, judge_form, judge_sharing, require_passed
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.tolerance import ErrorEvidence, least_tolerance, may_excuse
@@ -60,10 +62,11 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class PeriodicInput:
-    """An input of `shape` whose values are `stretch` over and over."""
+    """An input of `shape` whose memory holds `stretch` over and over. `stride`: its layout, unless it is contiguous."""
 
     stretch: torch.Tensor
     shape: tuple[int, ...]
+    stride: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -71,6 +74,11 @@ class PeriodicInput:
 
     def rows(self, start: int, stop: int) -> torch.Tensor:
         """Rows of dimension 0, made real."""
+        if self.stride:
+            places = torch.arange(start, stop) * self.stride[0]
+            for size, step in zip(self.shape[1:], self.stride[1:], strict=True):
+                places = places[..., None] + torch.arange(size) * step
+            return self.stretch[places % self.stretch.numel()]
         width = math.prod(self.shape[1:])
         index, end = start * width, stop * width
         pieces = []
@@ -108,7 +116,7 @@ def check_sampled(
     assert isinstance(host, SimHost)
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
     is_whole = is_oracle_cheap(setting)
-    inputs = setting.reference.make_inputs(seed) if is_whole else _draw_inputs(setting, seed)
+    inputs = make_inputs(setting, Drawn(seed)) if is_whole else _draw_inputs(setting, seed)
     changed = _changed_inputs(setting, is_whole) if host.sees_writes else ()
     with Buffers(host, setting.spec, changed=changed) as buffers:
         _lay(buffers, host, inputs, setting)
@@ -124,6 +132,8 @@ def check_sampled(
         if watch is not None:
             watch(reply, taken.wall_ns, True)
         has_answer = is_whole or setting.problem.independent_batch or _may_take_rows(setting, buffers, reply)
+        if not is_whole and has_open_order(setting):
+            has_answer &= _draws_all(setting.meta_inputs or [], setting)
         if not (has_answer and _is_one_kernels_work(reply)):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
@@ -239,38 +249,50 @@ def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
             next_step="run it on a GPU",
         )
     small = next((case for case in setting.problem.cases if case != FULL), None)
-    has_indices = any(map(_may_be_indices, specs))
-    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed) if small and not has_indices else []
+    draws_all = _draws_all(specs, setting)
+    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed) if small and not draws_all else []
     if len(drawn) != len(specs):  # lists may have another length there
         if tensor_bytes(specs) > _DRAWN_BYTES:
+            why = "there is no small case" if small is None else "integers, which may be indices, aren't the same there"
             raise SolutionFailed(
                 Verdict.UNSUPPORTED,
-                "inputs of the full shape are too large to draw, and there is no small case, or integers are in it",
-                next_step="add a small case to problem.yaml, or run on a GPU",
+                f"inputs of the full shape are too large to draw, and can't be stretched from a small case's: {why}",
+                next_step="run it on a GPU" + ("" if small else ", or add a small case to problem.yaml"),
             )
-        drawn = setting.reference.make_inputs(seed)
+        drawn = make_inputs(setting, Drawn(seed))
     return [
-        _laid_out(values, spec) if isinstance(spec, torch.Tensor) else spec
+        _laid_out(values, spec, has_open_order(setting) and draws_all) if isinstance(spec, torch.Tensor) else spec
         for values, spec in zip(drawn, specs, strict=True)
     ]
 
 
-def _laid_out(values: torch.Tensor, spec: torch.Tensor) -> PeriodicInput:
-    if not _may_be_indices(spec):
-        return periodic_input(values, tuple(spec.shape), mmap.PAGESIZE)
-    flat = values.reshape(-1)  # whole, up to the end of its last page
-    return PeriodicInput(functional.pad(flat, (0, -flat.numel() % mmap.PAGESIZE)), tuple(spec.shape))
+def _draws_all(specs: Sequence[object], setting: Setting) -> bool:
+    """Say whether the inputs are those of this shape. Stretched from a small case's, integers mean something else, and
+    values repeat, among which an order may be open."""
+    is_open = has_open_order(setting) and tensor_bytes(specs) <= _DRAWN_BYTES
+    return is_open or any(map(_may_be_indices, specs))
+
+
+def _laid_out(values: torch.Tensor, spec: torch.Tensor, is_whole: bool) -> PeriodicInput:
+    shape, stride = tuple(spec.shape), () if spec.is_contiguous() else spec.stride()
+    if not (is_whole or _may_be_indices(spec)):
+        return periodic_input(values, shape, mmap.PAGESIZE, stride)
+    laid = torch.empty_strided(shape, spec.stride(), dtype=values.dtype).copy_(values)
+    flat = torch.empty(0, dtype=values.dtype).set_(laid.untyped_storage())  # whole, up to the end of its last page
+    return PeriodicInput(functional.pad(flat, (0, -flat.numel() % mmap.PAGESIZE)), shape, stride)
 
 
 def _may_be_indices(spec: object) -> bool:
     return isinstance(spec, torch.Tensor) and spec.dim() > 0 and spec.dtype in _OF_INDICES
 
 
-def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int) -> PeriodicInput:
+def periodic_input(
+    values: torch.Tensor, shape: tuple[int, ...], page_bytes: int, stride: tuple[int, ...] = ()
+) -> PeriodicInput:
     """Stretch `values` (drawn at a small shape) over one period."""
     count = _PERIOD_PAGES * page_bytes // values.dtype.itemsize
     flat = values.reshape(-1)
-    return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape)
+    return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape, stride)
 
 
 class _SampledAnswer:

@@ -44,6 +44,15 @@ def test_rows_are_the_stretch_over_and_over(start: int, stop: int) -> None:
     assert values.nbytes == 160
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_rows_of_another_layout_are_those_that_its_memory_holds(order: tuple[int, int, int]) -> None:
+    spec = torch.empty([(5, 2, 4)[n] for n in order], device="meta").permute([order.index(n) for n in range(3)])
+    memory = torch.arange(40).remainder(7).float()
+    whole = memory.as_strided(spec.shape, spec.stride())
+    values = PeriodicInput(torch.arange(7.0), tuple(spec.shape), () if spec.is_contiguous() else spec.stride())
+    assert torch.equal(values.rows(1, 4), whole[1:4])
+
+
 def test_a_row_beyond_32_bits_is_found_by_its_index() -> None:
     values = PeriodicInput(torch.arange(5), (2**33, 4))
     assert values.rows(2**32, 2**32 + 1).tolist() == [[4, 0, 1, 2]]  # 2³⁴ leaves 4 when divided by 5
@@ -251,6 +260,32 @@ def test_a_grid_that_cannot_fill_the_output_acquits_nobody(
     outcome, _ = checked(setting_of(tmp_path, source, yaml), Some, watch=lambda *about: None)
     assert (outcome.failed and outcome.failed.verdict) == verdict
     assert [check.passed for check in outcome.checks] == [True]
+
+
+@pytest.mark.parametrize("more", ["", "cases: {small: {constants: {rows: 4, columns: 70}}}\n"])
+@pytest.mark.parametrize("inputs", ["torch.rand(columns, rows).t()", "torch.rand(rows, 1).expand(rows, columns)"])
+def test_inputs_of_another_layout_are_compared_as_they_lie(tmp_path: Path, inputs: str, more: str, yaml: str) -> None:
+    source = DOUBLE.replace("torch.rand(rows, columns)", inputs)
+    assert checked(setting_of(tmp_path, source, yaml + more), Honest)[0].failed is None
+    assert checked(setting_of(tmp_path, source, yaml + more), Triple)[0].failed is not None
+
+
+def test_indices_in_an_open_order_are_those_of_the_full_shape(tmp_path: Path, yaml: str) -> None:
+    """Stretched from a small case's, a row would have each value many times."""
+    forward = "return torch.topk(x, 3, dim=1)"
+    source = DOUBLE.replace("return x * 2", forward)
+    small = "cases: {small: {constants: {rows: 4, columns: 70}}}\n"
+    found, _ = checked(setting_of(tmp_path, source, yaml + small), OtherIndices)
+    assert found.failed is None
+    assert [check.passed for check in found.checks] == [True]
+
+
+class OtherIndices(nn.Module):
+    """As right as torch.topk, which returns others among equals."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        values, indices = x.flip(1).sort(dim=1, descending=True, stable=True)
+        return values[:, :3].contiguous(), (x.shape[1] - 1 - indices[:, :3]).contiguous()
 
 
 def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> None:

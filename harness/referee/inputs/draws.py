@@ -15,6 +15,7 @@ from harness.referee.answers.oracle import copied
 from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of
+from harness.referee.inputs.ties import has_open_order, without_ties
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, in_one_row, is_ambiguous, ladders
 from harness.referee.setting import Setting
 
@@ -49,7 +50,8 @@ class FairVariants:
 def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
     """Make the inputs anew; the same draw gives equal tensors every time."""
     inputs = setting.reference.make_inputs(drawn.seed)
-    return inputs if drawn.variant is None else drawn.variant.apply(inputs, drawn.seed)
+    inputs = inputs if drawn.variant is None else drawn.variant.apply(inputs, drawn.seed)
+    return without_ties(inputs) if has_open_order(setting) else inputs
 
 
 def fair_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:

@@ -146,8 +146,13 @@ def endangers_device(source: str) -> str | None:
 
 def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) -> bool:
     """Say whether a variant has several right answers."""
+    return name in ("ties", "few_terms") and leaves_order_open(source, dtypes)
+
+
+def leaves_order_open(source: str, dtypes: Sequence[torch.dtype]) -> bool:
+    """Say whether a problem's outputs are indices that may be any of those of equal values."""
     has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
-    return name in ("ties", "few_terms") and has_indices and any(word in source for word in _AMBIGUOUS)
+    return has_indices and any(word in source for word in _AMBIGUOUS)
 
 
 def _ladder(scaled: Callable[[int], Variant], sign: int) -> Ladder:

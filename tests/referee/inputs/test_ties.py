@@ -1,0 +1,85 @@
+"""Where an order is open among equal values, no values are equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from harness.referee.inputs.draws import Drawn, make_inputs
+from harness.referee.inputs.ties import has_open_order, without_ties
+from tests.problem_text import problem_text
+from tests.referee.in_process import checked, setting_of
+
+TINY = torch.finfo(torch.float32).tiny
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 1.0, 1.0],
+        [-1.0, 2.0, -1.0, 2.0, -1.0],
+        [0.5, float("inf"), 0.5, float("-inf"), 0.5, float("inf")],
+        [TINY, TINY, -TINY, -TINY],
+        [1.0, 1.0, torch.nextafter(torch.tensor(1.0), torch.tensor(2.0)).item()],
+    ],
+)
+def test_equal_values_come_apart_by_little_and_keep_their_order(dtype: torch.dtype, values: list[float]) -> None:
+    before = torch.tensor(values, dtype=dtype)
+    (after,) = without_ties([before])
+    finite = after[after.isfinite()]
+    assert len(finite.unique()) == len(finite)
+    assert torch.allclose(after, before, rtol=1e-6, atol=0)
+    ranks = before[after.argsort()]
+    assert torch.equal(ranks, ranks.sort().values)
+    assert torch.equal(after[~before.isfinite()], before[~before.isfinite()])
+
+
+def test_what_has_no_ties_or_no_room_between_values_stays() -> None:
+    zeros, whole, half = torch.tensor([0.0, 1.0, 0.0, -0.0]), torch.tensor([3, 3]), torch.ones(3, dtype=torch.float16)
+    kept = without_ties([zeros, whole, half, 2.5, torch.empty(0)])
+    assert kept[0] is zeros
+    assert kept[1] is whole
+    assert kept[2] is half
+    assert kept[3] == 2.5
+
+
+def test_a_layout_stays() -> None:
+    transposed = torch.ones(3, 4).t()
+    (after,) = without_ties([transposed])
+    assert after.stride() == transposed.stride()
+    assert len(after.unique()) == 12
+
+
+TOPK = problem_text("torch.topk(x, 5, dim=1)", "torch.randint(0, 40, (16, 256)).float() + 1")
+
+
+class OtherIndices(nn.Module):
+    """As right as torch.topk, which returns others among equals."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        values, indices = x.flip(1).sort(dim=1, descending=True, stable=True)
+        return values[:, :5].contiguous(), (x.shape[1] - 1 - indices[:, :5]).contiguous()
+
+
+class WrongIndices(OtherIndices):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        values, indices = super().forward(x)
+        return values, indices.roll(1, 1)
+
+
+@pytest.mark.parametrize(("model", "is_right"), [(OtherIndices, True), (WrongIndices, False)])
+def test_any_index_of_equal_values_is_right(tmp_path: Path, model: type[nn.Module], is_right: bool) -> None:
+    assert (checked(setting_of(tmp_path, TOPK), model)[0].failed is None) is is_right
+
+
+def test_the_first_index_of_a_maximum_is_asked_for(tmp_path: Path) -> None:
+    """Torch documents it."""
+    source = TOPK.replace("torch.topk(x, 5, dim=1)", "x.argmax(dim=1)")
+    setting = setting_of(tmp_path, source)
+    assert not has_open_order(setting)
+    (x,) = make_inputs(setting, Drawn(3))
+    assert len(x.unique()) == 40
