@@ -131,11 +131,8 @@ def check_sampled(
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, taken.wall_ns, True)
-        has_answer = is_whole or setting.problem.independent_batch or _may_take_rows(setting, buffers, reply)
-        if not is_whole and has_open_order(setting):
-            has_answer &= _draws_all(setting.meta_inputs or [], setting)
-        if not (has_answer and _is_one_kernels_work(reply)):
-            remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
+        if why := _why_not_compared(setting, buffers, reply, is_whole):
+            remarks.append(f"{setting.case}: searched for faults only, values not compared: {why}")
             return (), tuple(remarks), weights, None
         answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
@@ -159,6 +156,21 @@ def _changed_inputs(setting: Setting, is_whole: bool) -> Collection[int]:
     if is_whole or small is None:
         return setting.changed_inputs if is_whole else ()
     return prepare_setting(setting.problem, small, setting.master_seed, "cpu").changed_inputs
+
+
+def _why_not_compared(setting: Setting, buffers: Buffers, reply: TurnTaken, is_whole: bool) -> str | None:
+    """Say why values after a few blocks tell nothing here; None where they do."""
+    if not _is_one_kernels_work(reply):
+        if reply.launches == 1:
+            return "one of torch's operators wrote beside the kernel"
+        return f"{reply.launches} launches, some of which may read what blocks that were left out would have written"
+    if is_whole:
+        return None
+    if has_open_order(setting) and not _draws_all(setting.meta_inputs or [], setting):
+        return "inputs are too large to draw, and stretched ones have equal values, among which an order is open"
+    if setting.problem.independent_batch or _may_take_rows(setting, buffers, reply):
+        return None
+    return "the reference is too large to run here, and problem.yaml doesn't say independent_batch: true"
 
 
 def _may_take_rows(setting: Setting, buffers: Buffers, reply: TurnTaken) -> bool:
