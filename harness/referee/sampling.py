@@ -161,8 +161,8 @@ def _changed_inputs(setting: Setting, is_whole: bool) -> Collection[int]:
 def _why_not_compared(setting: Setting, buffers: Buffers, reply: TurnTaken, is_whole: bool) -> str | None:
     """Say why values after a few blocks tell nothing here; None where they do."""
     if not _is_one_kernels_work(reply):
-        if reply.launches == 1:
-            return "one of torch's operators wrote beside the kernel"
+        if reply.launches < 2:
+            return "one of torch's operators wrote beside the kernel" if reply.launches else "no kernel was launched"
         return f"{reply.launches} launches, some of which may read what blocks that were left out would have written"
     if is_whole:
         return None
