@@ -40,9 +40,18 @@ def rounded_to_tf32(x: torch.Tensor) -> torch.Tensor:
 
 
 def _convolution(x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> torch.Tensor:
-    result: torch.Tensor = torch.ops.aten.convolution(rounded_to_tf32(x), rounded_to_tf32(weight), *rest)
+    given = (x, weight) if _is_depthwise(x, weight, *rest) else map(rounded_to_tf32, (x, weight))
+    result: torch.Tensor = torch.ops.aten.convolution(*given, *rest)
     return result
 
 
 def _convolution_backward(by_output: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> Any:
-    return torch.ops.aten.convolution_backward(*map(rounded_to_tf32, (by_output, x, weight)), *rest)
+    given = by_output, x, weight
+    rounded = given if _is_depthwise(x, weight, *rest) else map(rounded_to_tf32, given)
+    return torch.ops.aten.convolution_backward(*rounded, *rest)
+
+
+def _is_depthwise(x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> bool:
+    """Say whether torch takes its own kernels for it, which compute in float32 (ConvParams::is_depthwise)."""
+    is_transposed, groups = rest[4], rest[6]
+    return not is_transposed and groups > 1 and x.shape[1] == groups and weight.shape[0] % groups == 0

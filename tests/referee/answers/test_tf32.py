@@ -41,3 +41,25 @@ def test_whoever_turns_tf32_off_is_held_to_float32(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     setting = made(tmp_path, CONVOLUTION, INPUTS)
     assert [set(one.errors) for one in setting.evidence] == [{"eager"}]
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "groups", "is_rounded"),
+    [(8, 8, 8, False), (8, 16, 8, False), (8, 8, 4, True), (1, 4, 1, True)],
+)
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_depthwise_convolutions_are_torchs_own_and_in_float32(
+    channels: int, filters: int, groups: int, is_rounded: bool, dims: int
+) -> None:
+    generator = torch.Generator().manual_seed(1)
+    x = torch.rand(2, channels, *[6] * dims, generator=generator)
+    weight = torch.rand(filters, channels // groups, *[3] * dims, generator=generator, requires_grad=True)
+    convolve = (torch.conv1d, torch.conv2d, torch.conv3d)[dims - 1]
+
+    def both() -> tuple[torch.Tensor, torch.Tensor]:
+        made = convolve(x, weight, groups=groups)
+        return made.detach(), torch.autograd.grad(made.sum(), weight)[0]
+
+    with convolutions_in_tf32():
+        found = both()
+    assert [torch.equal(one, two) for one, two in zip(found, both(), strict=True)] == [not is_rounded] * 2
