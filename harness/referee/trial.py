@@ -29,7 +29,7 @@ from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.found import Found
 from harness.referee.job import Job
-from harness.referee.mutants.telling import describe_varied, telling
+from harness.referee.mutants.telling import describe_neutral, describe_varied, telling
 from harness.referee.sampling import SLOW_S, must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.timing.arms import Instruments
@@ -283,6 +283,8 @@ class Trial:
             lessons[key] = setting.lessons
         if setting.varied_for:
             self._found.remarks.append(describe_varied(setting))
+        elif case == job.cases[0] and (neutral := describe_neutral(setting)):
+            self._found.remarks.append(neutral)
         if case == job.config.timing.case:
             self._found.work = work_of(setting)
         if not is_sampled:  # now: later the buffers take the memory

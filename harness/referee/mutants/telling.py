@@ -16,6 +16,7 @@ from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.referee.tolerance import TOLD_BY, reaches
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
+_NAMED = 2
 _EXAMINED = 2**16
 """The number of elements of each output on which mutants are tried, where rows are independent."""
 
@@ -49,6 +50,20 @@ def describe_varied(setting: Setting) -> str:
         f"{setting.case}: parameters are varied on both sides: with those of __init__ a wrong kernel would pass "
         f"(mutant {setting.varied_for})"
     )
+
+
+def describe_neutral(setting: Setting) -> str | None:
+    """The remark on parameters that are ones or zeros throughout, as those of a new normalisation; None where none
+    are."""
+    named = [name for name, value in setting.model.named_parameters() if _is_neutral(value)]
+    if not named:
+        return None
+    names = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
+    return f"{setting.case}: {names}: ones or zeros throughout, so a solution that leaves them out isn't noticed"
+
+
+def _is_neutral(value: torch.Tensor) -> bool:
+    return value.numel() > 1 and value.flatten()[0] in (0, 1) and bool((value == value.flatten()[0]).all())
 
 
 def untold(setting: Setting) -> Mutant | None:

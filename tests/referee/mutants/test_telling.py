@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.mutants.telling import telling, untold
+from harness.referee.mutants.telling import describe_neutral, telling, untold
 from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
+from tests.wording import tells
 
 NORM = problem_text("self.layer(x[:, :, None]).mean((1, 2))", init="self.layer = nn.GroupNorm(2, 300)")
 LAYERS = "nn.Sequential(*(m for _ in range(24) for m in (nn.Linear(300, 300), nn.ReLU())))"
@@ -67,6 +68,20 @@ def test_rows_that_are_alike_are_told_by_the_one_that_is_changed(
     monkeypatch.setattr("harness.referee.mutants.telling._EXAMINED", 4)
     setting = made(tmp_path, "x.mean(1) + 500", "torch.rand(64, 300)", "independent_batch: true\n")
     assert telling(setting) is setting
+
+
+@pytest.mark.parametrize(
+    ("init", "told"),
+    [
+        ("self.layer = nn.LayerNorm(300)", ("layer.weight", "layer.bias", "isn't noticed")),
+        ("self.layer = nn.Sequential(nn.LayerNorm(300), nn.LayerNorm(300))", ("layer.0.weight", "layer.0.bias", "2 more")),
+        ("self.layer = nn.Linear(300, 300)", None),
+        ("self.layer = nn.PReLU()", None),
+    ],
+)
+def test_parameters_that_are_ones_or_zeros_are_told(tmp_path: Path, init: str, told: tuple[str, ...] | None) -> None:
+    remark = describe_neutral(made(tmp_path, "self.layer(x)", init=init))
+    assert remark is None if told is None else tells(remark or "", *told)
 
 
 def test_a_tolerance_that_the_problem_names_is_its_authors_own(tmp_path: Path) -> None:
