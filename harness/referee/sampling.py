@@ -334,7 +334,7 @@ class _SampledAnswer:
         if self._rows is not None:
             return self._of_each_output(self._setting.evidence_on)
         if self._setting.oracle.find_rows(self._inputs, self._setting.spec):
-            self._inputs = self._setting.reference.make_inputs(self._seed)  # a run may have changed them
+            self._inputs = make_inputs(self._setting, Drawn(self._seed))  # a run may have changed them
         return self._setting.evidence_against(compared, self._inputs)
 
     def _of_each_output(self, find: Callable[[Sequence[Any]], Sequence[_Found]]) -> Sequence[_Found]:
