@@ -27,7 +27,17 @@ from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, n
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
-from harness.reports.run import SOLUTION, TIMES, caveats, failure_section, heading, remark_lines, resources, shares
+from harness.reports.run import (
+    SOLUTION,
+    TIMES,
+    caveats,
+    failure_section,
+    heading,
+    remark_lines,
+    resources,
+    shares,
+    unexpected_lines,
+)
 from harness.reports.terminal import reporting
 
 _MOST_FAILURES = 20
@@ -61,6 +71,7 @@ def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verb
             yield Line(f"… and {len(failed) - _MOST_FAILURES} more", "faint")
         yield Line("--verbose tells more; 'harness show PROBLEM SOLUTION' shows one whole", "faint")
         yield Line("")
+    yield from unexpected_lines(evaluations)
     yield from remark_lines(evaluations)
     if warning := of_several_gpus(e.environment.gpu_uuid for e in evaluations if e.timing):
         yield Line(f"remark: {warning}", "unsure")

@@ -52,6 +52,7 @@ def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Iterator[Blo
             yield Line(compiled)
     for evaluation in evaluations:
         yield from failure_section(evaluation, verbose)
+    yield from unexpected_lines(evaluations)
     if speeds := _speeds(ordered):
         yield Line(speeds)
     yield from caveats(evaluations)
@@ -72,6 +73,16 @@ def remark_lines(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         of = "" if len(names) == len(evaluations) else f"{', '.join(names[:_MOST_NAMES])}{more}: "
         yield Line(f"remark: {of}{remark}", "faint")
+
+
+def unexpected_lines(evaluations: Iterable[Evaluation]) -> Iterator[Line]:
+    """Say who ended otherwise than a solution.yaml expects that doesn't expect a pass."""
+    for one in evaluations:
+        expected, verdict = one.solution.expected_verdict, one.verdict
+        if not expected.passed and verdict is not expected:
+            ended = "passed" if verdict.passed else f"ended with {verdict.value}"
+            name = f"{one.problem.name}/{one.solution.name}"
+            yield Line(f"{name} {ended}, but its solution.yaml expects {expected.value}", "unsure")
 
 
 def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]], list[Line]]:

@@ -209,7 +209,9 @@ def test_of_many_noisy_timings_some_say_why() -> None:
 
 def test_a_pass_that_was_not_expected_is_marked() -> None:
     about = SolutionRef("mended", "0" * 64, None, None, Verdict.WRONG_VALUES)
-    assert "expected wrong_values" in report([passed("mended", solution=about)])
+    text = report([passed("mended", solution=about)])
+    assert "expected wrong_values" in text
+    assert tells(text, "maxpool2d/mended", "passed", "expects", "wrong_values")
 
 
 def test_a_simulated_comparison_has_no_times() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,12 +10,12 @@ import pytest
 from harness.model.arms import ArmName
 from harness.model.config import Config, TimingConfig
 from harness.model.environment import MachineFinding
-from harness.model.evaluation import Evaluation, Failure
+from harness.model.evaluation import Evaluation, Failure, SolutionRef
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from harness.reports.machine import findings_table
 from harness.reports.run import run_report
-from tests.examples import check, comparison, failed, far_out, passed, sim_environment, timing
+from tests.examples import cheated, check, comparison, failed, far_out, passed, sim_environment, timing
 from tests.reports.printed import printed
 from tests.wording import tells
 
@@ -54,6 +54,13 @@ def test_what_failed_has_dashes_and_comes_last() -> None:
     assert [row[0] for row in rows] == ["b_fast", "c_slow", "a_broken", "d_never_ran"]
     assert rows[2][1:] == ["wrong_values", "30.00", "—", "—", "—"]
     assert rows[3][1:] == ["compile_error", "—", "—", "—", "—"]
+
+
+@pytest.mark.parametrize(("made", "ended"), [(passed, "passed"), (failed, "wrong_values"), (cheated, "cheating")])
+def test_another_end_than_an_expected_failure_is_told(made: Callable[..., Evaluation], ended: str) -> None:
+    found = made(solution=SolutionRef("mended", "0" * 64, None, None, Verdict.WRONG_VALUES))
+    told = [line for line in report([found]).splitlines() if tells(line, "maxpool2d/mended", "expects", "wrong_values")]
+    assert [tells(line, ended) for line in told] == ([] if ended == "wrong_values" else [True])
 
 
 def test_what_passed_without_timing_has_dashes() -> None:
