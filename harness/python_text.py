@@ -13,7 +13,7 @@ from typing import Any
 _ALONE = threading.Lock()
 
 
-def parse(source: str) -> ast.Module:
+def parse(source: str | bytes) -> ast.Module:
     """Parse like ast.parse()."""
     with _ALONE:
         return ast.parse(source)

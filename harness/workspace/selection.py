@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 
 from harness.errors import InvalidFile, UsageError
+from harness.python_text import parse
 from harness.suggest import did_you_mean
 from harness.workspace.problem import Problem
 from harness.workspace.solution import Solution
@@ -108,11 +110,24 @@ def faults_of(workspace: Workspace, problems: Sequence[str] | None = None) -> li
 
 
 def _require_model(workspace: Workspace, problem: str, name: str) -> None:
-    """Raises: InvalidFile for a solution that breaks its rules, or can't define ModelNew though it is to pass."""
+    """Raises: InvalidFile for a solution that breaks its rules; also, where it is to pass, for one that isn't Python or
+    can't define ModelNew."""
     solution = workspace.solution(problem, name)
-    source = solution.source_path.read_bytes()
-    if solution.about.expected_verdict.passed and not (b"ModelNew" in source or b"import *" in source):
-        raise InvalidFile(f"{solution.source_path}: 'ModelNew' is not defined")
+    if not solution.about.expected_verdict.passed:
+        return
+    path = solution.source_path
+    source = path.read_bytes()
+    try:
+        with warnings.catch_warnings():  # such as of "\d": none ends a load
+            warnings.simplefilter("ignore")
+            parse(source)
+    except SyntaxError as error:
+        line = f":{error.lineno}" if error.lineno else ""  # none for a null byte
+        raise InvalidFile(f"{path}{line}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:  # the last two: what is nested deep
+        raise InvalidFile(f"{path}: {error}") from None
+    if not (b"ModelNew" in source or b"import *" in source):
+        raise InvalidFile(f"{path}: 'ModelNew' is not defined")
 
 
 def _orphans(workspace: Workspace) -> Iterator[str]:

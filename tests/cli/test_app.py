@@ -185,6 +185,25 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     assert "'relu'" in harness("check", "rleu").err
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("source", "faults"),
+    [
+        ("import torch\nclass ModelNew(torch.nn.Module)\n    pass\n", [":2: expected ':'"]),
+        ('class ModelNew: """\\d"""\n', []),
+        ("class ModelNew: '\0'\n", [": source code string cannot contain null bytes"]),
+        ("# -*- coding: latin-1 -*-\nclass ModelNew: 'ä'\n", []),
+    ],
+)
+def test_check_parses_solutions(harness: Shell, workspace: Path, source: str, faults: list[str]) -> None:
+    plain = workspace / "solutions/maxpool2d/plain/solution.py"
+    plain.write_text(source, encoding="latin-1")
+    found = json.loads(harness("check", "--json").out).get("faults")
+    assert found == [f"solutions/maxpool2d/plain/solution.py{fault}" for fault in faults]
+    (plain.parent / "solution.yaml").write_text("expected_verdict: load_error")
+    assert harness("check").code == 0
+
+
 @pytest.mark.parametrize("command", [["run", "maxpool2d"], ["compare"]])
 def test_a_broken_file_stops_no_other(harness: Shell, workspace: Path, command: list[str]) -> None:
     (workspace / "solutions/maxpool2d/shared_tile/solution.yaml").write_text("athor: me")
