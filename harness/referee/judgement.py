@@ -24,6 +24,8 @@ from harness.sandbox.wire.messages import CallTaken
 
 ROUNDS = 3
 """Times that a few rows outside the tolerance are looked at: others may err more."""
+_SLIGHT = 10.0
+"""The error, in tolerances, up to which rounding is suspected: a term left out is off by thousands, as a rule."""
 _OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of-bounds"}
 
 
@@ -126,7 +128,17 @@ def require_passed(check: Check, spec: OutputSpec) -> None:
     for number, output in enumerate(check.outputs):
         if not output.passed:
             which = f"{spec.called(number)}: " if spec.called(number) else ""
-            raise SolutionFailed(Verdict.WRONG_VALUES, f"{which}{describe_mismatch(output)}", _listed(output))
+            reason = f"{which}{describe_mismatch(output)}"
+            raise SolutionFailed(Verdict.WRONG_VALUES, reason, _listed(output), _next_step(output, check.variant))
+
+
+def _next_step(output: OutputComparison, variant: str | None) -> str | None:
+    """Say what the numbers suggest; None where they suggest nothing."""
+    if variant and variant.endswith("few distinct") and "int" in output.dtype:
+        return "among equal values take the first one's index, as torch does (argmax, max and min along a dim)"
+    if output.worst <= _SLIGHT:
+        return "no value is far off: look at the precision of accumulators and intermediates, then for lost terms"
+    return None
 
 
 def describe_mismatch(output: OutputComparison) -> str:

@@ -151,6 +151,10 @@ _KNOWN_CAUSES = (
         "'precision' in problem.yaml allows a cheaper one",
     ),
     (
+        r"sums in \w+ explain it",
+        "keep sums in the reference's precision, and round to the output's once, at the end",
+    ),
+    (
         r"tanh in place of erf in a GELU explains it",
         "use erff() or tl.erf(), or declare nn.GELU(approximate='tanh') in the reference",
     ),

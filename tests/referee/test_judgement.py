@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import replace
@@ -132,6 +133,24 @@ def test_wrong_values_are_said_in_numbers() -> None:
         "  [0, 7]: got 2.5, want -1\n"
         "  [1, 0]: got nan, want 0.333333333"
     )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "worst", "variant", "words"),
+    [
+        ("float32", 6.0, None, "accumulators"),
+        ("float32", 6.0, "few distinct", "accumulators"),
+        ("float32", 3000.0, None, "borders"),
+        ("int64", math.inf, "partly few distinct", "argmax"),
+        ("int64", math.inf, None, "borders"),
+        ("float32", math.inf, "few distinct", "borders"),
+    ],
+)
+def test_numbers_suggest_the_next_step(dtype: str, worst: float, variant: str | None, words: str) -> None:
+    wrong = comparison(mismatches=1, dtype=dtype, worst=worst, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),))
+    with pytest.raises(SolutionFailed) as caught:
+        require_passed(replace(check(wrong), variant=variant), ONE)
+    assert words in caught.value.failure.next_step
 
 
 FAULT = Finding("illegal-address", "4 bytes past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 3)
