@@ -107,11 +107,13 @@ class _InGroups(typer.core.TyperGroup):
 
 class _PlainCommand(typer.core.TyperCommand):
     """Lists arguments by their names alone: newer versions of typer add Python's types, `solution <str>`. Names the
-    problems where one is missing, and the variable whose value is wrong."""
+    problems where one is missing, the variable whose value is wrong, and the option that takes a problem."""
+
+    allow_extra_args = True  # refused below
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             if error.param is not None and error.param.name == "problem" and not error.message:  # it is missing
                 from harness.workspace.workspace import find_workspace
@@ -122,6 +124,11 @@ class _PlainCommand(typer.core.TyperCommand):
                 error.param_hint = option.envvar if source and source.name == "ENVIRONMENT" else error.param_hint
             error.message = settings.in_plain_words(error)
             raise
+        if left and not ctx.resilient_parsing:
+            by_option = any(param.name == "problem" and param.param_type_name == "option" for param in self.params)
+            meant = f"; a problem is named by an option: --problem {left[0]}" if by_option else ""
+            ctx.fail(f"too many arguments: {' '.join(left)}{meant}")
+        return left
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write = formatter.write_dl

@@ -185,6 +185,22 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     assert "'relu'" in harness("check", "rleu").err
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["compare", "relu"], ["relu", "--problem relu"]),
+        (["leaderboard", "relu"], ["relu", "--problem relu"]),
+        (["snapshot", "accept", "relu", "plain"], ["relu plain", "--problem relu"]),
+        (["show", "relu", "plain", "more"], ["more"]),
+    ],
+)
+def test_of_a_word_too_many_its_option_is_told(harness: Shell, command: list[str], told: list[str]) -> None:
+    outcome = harness(*command)
+    assert outcome.code == 2
+    assert tells(outcome.err, "too many", *told)
+    assert ("--problem" in outcome.err) == (len(told) == 2)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("source", "faults"),
