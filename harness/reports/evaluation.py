@@ -37,6 +37,8 @@ from harness.store.entry import config_hash
 _COMMAND_WIDTH = 74
 _CONFIG_FILE = "repeat.yaml"
 _QUOTED_LINE = re.compile(r" *\d+ \| ")
+_SAYING = re.compile(r"[\w./:-]{1,200}: (?P<what>.*\S)")
+"""A message behind the name of its exception, or behind its file and line."""
 _DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES, Verdict.LOAD_ERROR, Verdict.RUNTIME_ERROR}
 
 
@@ -90,9 +92,15 @@ def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> I
     details = failure.details
     if details and not verbose and evaluation.verdict not in _DETAILS_AT_ONCE:
         details = details.partition("\n\n")[0] if _QUOTED_LINE.match(details) else None
-    if details:
-        yield Prose(_by_its_files(evaluation, details), "faint")
+    if details and (unsaid := _unsaid(details, failure.reason)):
+        yield Prose(_by_its_files(evaluation, unsaid), "faint")
     yield Line((Span("next: ", "strong"), _by_its_files(evaluation, failure.next_step)))
+
+
+def _unsaid(details: str, reason: str) -> str:
+    """Leave out lines that repeat the reason: a compiler's first error, the end of a traceback."""
+    parts = ((line, _SAYING.match(line)) for line in details.splitlines())
+    return "\n".join(line for line, said in parts if not (said and f": {said['what']}" in reason)).strip("\n")
 
 
 def _by_its_files(evaluation: Evaluation, words: str) -> str:

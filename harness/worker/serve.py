@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from harness.worker.gpu_compilation import compile_for_gpu
 
 _MESSAGE_CHARS = 20_000
 _OURS = f"{Path(__file__).parents[1]}/"
+_PACKAGE = f"{__name__.partition('.')[0]}."
 _LIBRARIES = (_OURS, f"{Path(torch.__file__).parents[1]}/", f"{Path(traceback.__file__).parent}/", "<frozen ")
 """The folders of code that isn't a solution's: harness, packages, Python's own."""
 
@@ -86,17 +87,24 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
 
 def _told(error: Exception) -> str:
     """The traceback with the solution's own frames, and with the last one of a library below them: what lies between,
-    and what calls a solution, says nothing to its author. Where it is ours alone, its last frame."""
-    told: traceback.TracebackException | None = traceback.TracebackException.from_exception(error)
-    assert told is not None
-    text = told
+    and what calls a solution, says nothing to its author. It is empty where our own `raise` is all there is. An error
+    of ours that has a cause is told as that cause."""
+    text = traceback.TracebackException.from_exception(error)
+    if text.__cause__ is not None and type(error).__module__.startswith(_PACKAGE):
+        text.__cause__.stack[:0] = text.stack
+        text = text.__cause__
+    told: traceback.TracebackException | None = text
     while told is not None:
         frames = [frame for frame in told.stack[:-1] if not frame.filename.startswith(_LIBRARIES)]
-        if not (frames and told.stack[-1].filename.startswith(_OURS)):
-            frames += told.stack[-1:]
+        frames += [frame for frame in told.stack[-1:] if not _says_nothing(frame, frames)]
         told.stack = traceback.StackSummary.from_list(frames)
         told = told.__cause__ or told.__context__
-    return "".join(text.format())
+    is_all_said = not (text.stack or text.__cause__ or text.__context__)  # by the message
+    return "" if is_all_said else "".join(text.format())
+
+
+def _says_nothing(last: traceback.FrameSummary, others: Sequence[traceback.FrameSummary]) -> bool:
+    return last.filename.startswith(_OURS) and (bool(others) or (last.line or "").startswith("raise "))
 
 
 def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:

@@ -56,6 +56,20 @@ def test_what_failed_has_dashes_and_comes_last() -> None:
     assert rows[3][1:] == ["compile_error", "—", "—", "—", "—"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "details"),
+    [
+        ("AttributeError in forward(): no 'frob'", 'Traceback:\n  File "solution.py", line 4\nAttributeError: no \'frob\''),
+        ("extension 'x' doesn't compile: cuda.cu:12: error: no 'frob'", "cuda.cu:12: error: no 'frob'\n   frob();"),
+        ("a kernel doesn't compile: cuda.cu:8: no 'frob', at: f()", "Traceback:\n  f()\nAttributeError: no 'frob'"),
+    ],
+)
+def test_details_repeat_no_reason(reason: str, details: str) -> None:
+    text = report([failed(verdict=Verdict.COMPILE_ERROR, failure=Failure(reason, "mend it", details=details))])
+    assert text.count("no 'frob'") == 1
+    assert all(line in text for line in details.splitlines() if "no 'frob'" not in line)
+
+
 @pytest.mark.parametrize(("made", "ended"), [(passed, "passed"), (failed, "wrong_values"), (cheated, "cheating")])
 def test_another_end_than_an_expected_failure_is_told(made: Callable[..., Evaluation], ended: str) -> None:
     found = made(solution=SolutionRef("mended", "0" * 64, None, None, Verdict.WRONG_VALUES))

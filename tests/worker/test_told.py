@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 
 from harness.worker import serve
+from harness.worker.arm import _class_of
 
 
 def function(file: str, text: str, **names: object) -> Callable[[], None]:
@@ -61,3 +63,25 @@ def test_of_frames_of_ours_alone_the_last_stays() -> None:
     text = told(function(OURS, "called()", called=called))
     assert "module.py" in text
     assert "arm.py" not in text
+
+
+def test_what_ours_raises_by_itself_is_all_said_by_the_message() -> None:
+    with pytest.raises(AttributeError, match="ModelNew") as raised:
+        _class_of(ModuleType("solution"), "ModelNew", "solution.py")
+    assert serve._told(raised.value.with_traceback(raised.tb.tb_next)) == ""
+    assert "arm.py" in told(function(OURS, "[][int('no')]"))
+
+
+def test_an_error_of_ours_is_told_as_its_cause() -> None:
+    refusal = type("Refusal", (ValueError,), {"__module__": "harness.devices.sim"})
+    kernel = function("solutions/relu/plain/solution.py", "raise KeyError('x')")
+    refused = function(
+        OURS,
+        "\n    ".join(["try: kernel()", "except KeyError as e: raise Refusal('no') from e"]),
+        kernel=kernel,
+        Refusal=refusal,
+    )
+    text = told(function("solutions/relu/plain/other.py", "refused()", refused=refused))
+    assert text.count("Traceback") == 1
+    assert "harness" not in text
+    assert text.index("other.py") < text.index("solution.py") < text.index("KeyError: 'x'")
