@@ -18,6 +18,7 @@ from harness.cli.printing import print_report, say
 from harness.cli.signals import end_politely
 from harness.errors import Interrupted
 from harness.model.evaluation import Evaluation
+from harness.model.plural import several
 from harness.store.journal import Journal
 from harness.workspace.workspace import Workspace, select_cases
 
@@ -90,8 +91,6 @@ def evaluate(
     ) as servers:
         code = _evaluate_and_print(asked, report, servers)
     if broken:
-        from harness.reports import several
-
         say(f"left out: {len(broken)} of {several(len(broken) + len(tasks), 'solution')}, whose files break rules")
     raise typer.Exit(exit_codes.USAGE if broken else code)
 
@@ -99,7 +98,6 @@ def evaluate(
 def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers) -> int:
     """Return the exit code."""
     from harness.cli.progress import Progress
-    from harness.reports import several
 
     options = asked.options
     with Progress(options.quiet) as progress:
@@ -147,7 +145,6 @@ def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers
 
 def _plan(asked: _Asked, progress: Progress) -> list[Planned]:
     """The tasks, and which have a result already; the index is asked only where it matters."""
-    from harness.reports import several
     from harness.run.plan import Planned, evaluated_before
 
     tasks, options = asked.tasks, asked.options
@@ -186,8 +183,6 @@ def _evaluate(
     session: AnySession, tasks: Sequence[Task], options: EvaluatingOptions, progress: Progress
 ) -> Iterator[Evaluation]:
     """Evaluations as they come, until there are too many failures."""
-    from harness.reports import several
-
     failures = 0
     with contextlib.closing(progress.follow(session, tasks, options.jobs)) as evaluations:
         for done, evaluation in enumerate(evaluations, 1):

@@ -12,6 +12,7 @@ from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName
 from harness.cli.printing import print_json, print_report, say
 from harness.errors import InvalidFile
+from harness.model.plural import several
 
 if TYPE_CHECKING:
     from harness.store.entry import Entry
@@ -60,7 +61,7 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """
     from harness.gate import load_policy
-    from harness.reports import one_line, several
+    from harness.reports import one_line
     from harness.workspace.selection import faults_of, select_problems
     from harness.workspace.workspace import find_workspace
 

@@ -11,6 +11,7 @@ import typer
 from harness.cli import completion, exit_codes
 from harness.cli.options import ProblemName
 from harness.errors import UsageError
+from harness.model.plural import several
 
 new_app = typer.Typer(no_args_is_help=True, help="Make a problem or a solution to start from.")
 import_app = typer.Typer(no_args_is_help=True, help="Take over problems and solutions of KernelBench.")
@@ -108,7 +109,7 @@ def kernelbench(
 
     Example: harness import kernelbench ../KernelBench --level 1 --runs my_run
     """
-    from harness.reports import quoted, several
+    from harness.reports import quoted
     from harness.workspace.kernelbench import import_kernelbench
     from harness.workspace.workspace import Workspace
 

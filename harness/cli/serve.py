@@ -13,6 +13,7 @@ from harness.cli.options import BackendOption, ConfigName, RequireConfinement, R
 from harness.cli.printing import say
 from harness.cli.signals import end_politely
 from harness.errors import MachineError, UsageError
+from harness.model.plural import several
 
 _NEEDS = "fastapi, fastapi-offline, uvicorn, sqlalchemy and httpx"
 
@@ -70,7 +71,7 @@ def serve(
         app = create_app(jobs, judge, workspace.root, access, most_mib * 2**20)
         waiting = jobs.counts().get("queued", 0)
         named = f"[{host}]" if ":" in host else host
-        say(f"listening on http://{named}:{door.getsockname()[1]}; {waiting} jobs wait")
+        say(f"listening on http://{named}:{door.getsockname()[1]}; {several(waiting, 'job')} waiting")
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))
         try:
             server.run(sockets=[door])

@@ -12,6 +12,7 @@ from harness.cli import exit_codes
 from harness.cli.options import JsonFlag, ResultsFolder
 from harness.cli.printing import print_json, say
 from harness.errors import UsageError
+from harness.model.plural import several
 
 if TYPE_CHECKING:
     from harness.store.entry import Entry
@@ -101,7 +102,6 @@ def index(
 
 
 def _merge(source: Path, results: Path | None) -> None:
-    from harness.reports import several
     from harness.store.merging import merge_journals
 
     if not source.is_dir():
@@ -135,9 +135,9 @@ def _as_json(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> dict[
 
 
 def _print(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> None:
-    from harness.reports import harmless, several
+    from harness.reports import harmless
 
-    copies = f", {status.copies} further cop{'y' if status.copies == 1 else 'ies'}," if status.copies else ""
+    copies = f", {several(status.copies, 'further copy', 'further copies')}," if status.copies else ""
     of = f"{several(status.runs, 'run')} in {several(status.journals, 'journal')}"
     typer.echo(f"{several(status.evaluations, 'evaluation')}{copies} of {of}")
     typer.echo(f"index: {status.path or 'in memory'}")

@@ -146,8 +146,9 @@ def describe_mismatch(output: OutputComparison) -> str:
     first = output.first_mismatches[0]
     share = output.mismatches / max(1, output.compared)
     percent = f"{share:.2%}" if share >= 0.0001 else "below 0.01%"
+    verb = "is" if output.mismatches == 1 else "are"
     return (
-        f"{output.mismatches:,} of {output.compared:,} values ({percent}) are outside the tolerance; "
+        f"{output.mismatches:,} of {output.compared:,} values ({percent}) {verb} outside the tolerance; "
         f"first at {list(first.index)}: got {first.got:.9g}, want {first.want:.9g}"
     )
 

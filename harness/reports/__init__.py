@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from harness.face import lazy
 
 if TYPE_CHECKING:
-    from harness.reports.blocks import several
     from harness.reports.compare import compare_report
     from harness.reports.diff import Difference, difference_json, difference_report
     from harness.reports.evaluation import log_text, show_report, source_text

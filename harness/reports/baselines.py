@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from harness.model.arms import Baseline
 from harness.model.build import CompiledBaseline
 from harness.model.evaluation import Evaluation
+from harness.model.plural import several
 from harness.model.timing import OverBaseline, Timing, fastest_baseline
-from harness.reports.blocks import Block, Column, Line, Table, number, several
+from harness.reports.blocks import Block, Column, Line, Table, number
 from harness.reports.numbers import format_ms, format_speedup
 
 _MARKS = "* the fastest"

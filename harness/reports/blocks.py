@@ -117,8 +117,3 @@ def _within_a_line(text: str) -> str:
 
 def verdict_span(verdict: Verdict) -> Span:
     return Span(verdict.value, "good" if verdict.passed else "bad" if verdict.blames_solution else "unsure")
-
-
-def several(count: int, noun: str) -> str:
-    """'1 solution', '2 solutions'."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"

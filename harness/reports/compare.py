@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from harness.model.arms import Baseline
 from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
+from harness.model.plural import several
 from harness.model.ranking import (
     FastP,
     Ranked,
@@ -23,7 +24,7 @@ from harness.model.statistics import geometric_mean
 from harness.model.timing import Timing, fastest_baseline
 from harness.model.verdict import Verdict
 from harness.reports.baselines import over_table, remarks_on_baselines
-from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, number, several, table_of
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, number, table_of
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
@@ -196,9 +197,9 @@ def _summary(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     best = [interval for e in best_per_problem(evaluations) if e.timing and (interval := e.timing.speedup)]
     if best and len(problems) > 1:
         mean = format_speedup(geometric_mean(best))
-        yield Line(f"over the best of each of {len(best)} problems, of {len(problems)}: {mean}")
+        yield Line(f"over the best of each of {several(len(best), 'problem')}, of {len(problems)}: {mean}")
     if summary.fast_p:
-        yield Line(f"fast_p, the share of {summary.fast_p[0].of} samples right and over p times as fast:")
+        yield Line(f"fast_p, the share of {several(summary.fast_p[0].of, 'sample')} right and over p times as fast:")
         yield _curve(summary.fast_p)
 
 

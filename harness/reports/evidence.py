@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from harness.model.check import Evidence
 from harness.model.evaluation import Failure
+from harness.model.plural import several
 from harness.model.trace import Trace, TracedKernel
-from harness.reports.blocks import Block, Column, Line, Pairs, Span, Table, number, several
+from harness.reports.blocks import Block, Column, Line, Pairs, Span, Table, number
 from harness.reports.numbers import format_ms, format_own_share
 from harness.reports.untrusted import one_line
 
@@ -71,7 +72,8 @@ def trace_words(trace: Trace) -> str:
         return f"{calls}; {format_own_share(trace.own_share)} of the device's time in kernels of the solution's own"
     own = sum(kernel.launches for kernel in trace.kernels if kernel.origin == "own")
     computing = sum(kernel.launches for kernel in trace.kernels if kernel.origin != "move")
-    return f"{calls}; {own} of {computing} launches that compute are of the solution's own kernels"
+    launches = several(computing, "launch", "launches")
+    return f"{calls}; {own} of {launches} that compute are of the solution's own kernels"
 
 
 def short_name(kernel: str) -> str:

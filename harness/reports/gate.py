@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from harness.model.gate import OUTCOMES, Accepted, GateAttempt, GateFinding, GateReport, Judged
+from harness.model.plural import several
 from harness.model.record import as_json
-from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, Tone, number, several, table_of
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, Tone, number, table_of
 from harness.reports.numbers import format_speedup
 from harness.reports.terminal import Report, reporting
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.model.ceilings import RateSource
 from harness.model.check import Check, DerivedTolerance
 from harness.model.evaluation import SpeedOfLight, Work
+from harness.model.plural import several
 from harness.model.statistics import Interval
 
 SOURCES: Mapping[RateSource, str] = {"theory": "in theory", "measured": "as measured"}
@@ -113,7 +114,7 @@ def scopes_and_variants(checks: Sequence[Check]) -> str:
     """'complete, timed turn, 2 variants': how values were judged."""
     words = list(dict.fromkeys(check.scope.replace("_", " ") for check in checks))
     if count := len({check.variant for check in checks if check.variant}):
-        words.append(f"{count} variant{'' if count == 1 else 's'}")
+        words.append(several(count, "variant"))
     return ", ".join(words)
 
 

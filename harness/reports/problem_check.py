@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from harness.model.plural import several
 from harness.model.problem_check import Draw, MutantResult, ProblemCheck
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Section, Span, Table, Tone, number
@@ -59,10 +60,11 @@ def _conclusion(check: ProblemCheck) -> Span:
 
 
 def _counted(check: ProblemCheck) -> str:
-    cases = len({draw.case for draw in check.draws})
+    cases = several(len({draw.case for draw in check.draws}), "case")
     variants = list(dict.fromkeys(draw.variant for draw in check.draws if draw.variant))
     among = f"; also {', '.join(variants)}" if variants else ""
-    return f"{len(check.mutants)} mutants, {cases} cases, {len(check.draws)} draws of inputs{among}"
+    draws = several(len(check.draws), "draw")
+    return f"{several(len(check.mutants), 'mutant')}, {cases}, {draws} of inputs{among}"
 
 
 def _mutants(check: ProblemCheck, verbose: bool) -> Table:

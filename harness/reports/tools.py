@@ -15,6 +15,7 @@ from harness.model.instruments import (
     Sanitizing,
     ToolRun,
 )
+from harness.model.plural import several
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms, format_rate
@@ -125,9 +126,10 @@ def _stalls(kernel: KernelCounters) -> str:
 
 def _timeline(timeline: DeviceTimeline) -> Iterator[Block]:
     idle = timeline.idle_ns / timeline.span_ns if timeline.span_ns else 0.0
-    gaps = f", in {timeline.gaps} gaps, the longest {timeline.longest_gap_ns / 1e3:.1f} µs" if timeline.gaps else ""
+    longest = f"the longest {timeline.longest_gap_ns / 1e3:.1f} µs"
+    gaps = f", in {several(timeline.gaps, 'gap')}, {longest}" if timeline.gaps else ""
     took = format_ms(timeline.span_ns)
-    yield Line(f"timeline of {timeline.calls} calls: {took} ms, {idle * 100:.1f} % of it idle{gaps}")
+    yield Line(f"timeline of {several(timeline.calls, 'call')}: {took} ms, {idle * 100:.1f} % of it idle{gaps}")
     if timeline.rows:
         busy = sum(row.total_ns for row in timeline.rows) or 1.0
         heads = ("launches", "ms", "share", "shortest µs", "longest µs")

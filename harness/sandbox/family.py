@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.model.plural import several
 from harness.sandbox.held_files import HeldFiles, files_held
 from harness.sandbox.shared_memory import remove_shared_memory, shared_memory_of
 from harness.sandbox.user_signal import is_own_user, signal_user
@@ -50,9 +51,9 @@ class Leftovers:
         said = []
         if self.processes:
             names = ", ".join(sorted({name[:_NAME_CHARS] for name in self.processes})[:5])
-            said.append(f"{len(self.processes)} processes that had left its group ({names})")
+            said.append(f"{several(len(self.processes), 'process', 'processes')} that had left its group ({names})")
         if self.shared_memory:
-            said.append(f"{len(self.shared_memory)} files of shared memory")
+            said.append(f"{several(len(self.shared_memory), 'file')} of shared memory")
         return f"the solution left behind {' and '.join(said)}; they were removed" if said else None
 
 

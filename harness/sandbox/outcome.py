@@ -134,7 +134,7 @@ _KNOWN_CAUSES = (
         "elements that no thread writes, then for 0/0, inf - inf and reads of memory that nothing wrote",
     ),
     (
-        r"\((?:9\d\.\d\d|100\.00)%\) are outside the tolerance(?![^\n]*(?:got -?nan|explain))",
+        r"\((?:9\d\.\d\d|100\.00)%\) (?:is|are) outside the tolerance(?![^\n]*(?:got -?nan|explain))",
         "nearly every value is off: look for a term or an input that is left out, another layout, another order",
     ),
     (

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from harness.api.loading import folder_name
 from harness.errors import HarnessError, MachineError, UsageError
 from harness.model.evaluation import Evaluation
+from harness.model.plural import several
 from harness.serve.messages import JobList, QueuedJob, Submission
 from harness.store.line import from_line
 
@@ -115,7 +116,7 @@ class _Requests:
             if not accepted:
                 raise
             names = f"{accepted[0].id} to {accepted[-1].id}"
-            raise type(error)(f"{error}; {len(accepted)} jobs before, {names}, are accepted") from error
+            raise type(error)(f"{error}; accepted before: {several(len(accepted), 'job')}, {names}") from error
 
     @staticmethod
     def answered(answer: httpx.Response) -> httpx.Response:

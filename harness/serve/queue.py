@@ -21,6 +21,7 @@ import sqlalchemy as sql
 from sqlalchemy.engine import Connection, Row
 
 from harness.errors import MachineError, UsageError
+from harness.model.plural import several
 from harness.serve.bell import Bell
 from harness.serve.messages import JobState, QueuedJob, Submission
 
@@ -149,7 +150,8 @@ class JobQueue(AbstractContextManager["JobQueue"]):
                 rows.append(_one(connection, job))
             waiting = connection.execute(sql.select(sql.func.count()).where(_JOB.c.state == "queued")).scalar_one()
             if waiting > self._most:
-                raise MachineError(f"the queue is full: {waiting - len(asked)} jobs wait, and {self._most} may")
+                before = several(waiting - len(asked), "job")
+                raise MachineError(f"the queue is full: {before} waiting, of at most {self._most}")
         return [_job(row) for row in rows]
 
     def next_config(self) -> str | None:

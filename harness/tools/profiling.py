@@ -12,6 +12,7 @@ from harness.builder.compiler_log import demangled
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.instruments import DeviceTimeline, KernelCounters, Profile
+from harness.model.plural import several
 from harness.run.gpu_lock import alone_on_gpu
 from harness.tools.arm_task import Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
@@ -124,7 +125,7 @@ def remarks(kernels: Sequence[KernelCounters], timeline: DeviceTimeline, countin
     elif not kernels and counting.kernel is not None:
         yield f"no kernel's name matches '{counting.kernel}'; the timeline lists them"
     elif counting.kernel is None and len(kernels) < launched:
-        some = f"{launched} kernel{'s' if launched > 1 else ''}"
+        some = several(launched, "kernel")
         yield f"a call launches {some}, of which {len(kernels)} were counted; --launches counts more"
 
 

@@ -14,7 +14,14 @@ import torch
 from harness.model.check import Mismatch, Tolerance
 from harness.model.verdict import Verdict
 from harness.referee.answers.output_spec import OutputSpec
-from harness.referee.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
+from harness.referee.judgement import (
+    describe_finding,
+    describe_mismatch,
+    fault_among,
+    judge_form,
+    judge_sharing,
+    require_passed,
+)
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import CallTaken, OutputForm
@@ -155,6 +162,12 @@ def test_numbers_suggest_the_next_step(dtype: str, worst: float, variant: str | 
 
 FAULT = Finding("illegal-address", "4 bytes past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 3)
 REMARK = Finding("barrier-after-exit", "threads had exited")
+
+
+@pytest.mark.parametrize(("mismatches", "words"), [(1, "1 of 4 values (25.00%) is"), (2, "2 of 4 values (50.00%) are")])
+def test_one_wrong_value_is_singular(mismatches: int, words: str) -> None:
+    wrong = comparison(mismatches=mismatches, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),))
+    assert describe_mismatch(wrong).startswith(words)
 
 
 def test_a_finding_is_said_with_its_place() -> None:

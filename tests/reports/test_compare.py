@@ -160,7 +160,7 @@ def test_a_problem_whose_reference_waits_is_compared_within_itself_and_left_out_
     ]
     assert "all measured end to end" in text
     assert tells(text, "left out", "fast_p", "gpu_cold: sync")
-    assert tells(text, "fast_p", "1 samples")
+    assert tells(text, "fast_p", "1 sample")
     alone = report(waiting)
     assert tells(alone, "no speed-ups:", "gpu_cold")
     assert tells(alone, "left out", "gpu_cold: sync")

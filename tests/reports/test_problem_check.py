@@ -33,7 +33,7 @@ def lines(one: ProblemCheck, verbose: bool = False, width: int = 80) -> list[str
 def test_a_sound_problem_in_a_few_lines() -> None:
     out = lines(check(mutant("zeros", 5.0, 512.0, float("inf"))))
     assert "lets none pass" in out[0]
-    assert tells(out[1], "1 mutants", "2 cases", "3 draws", "negative", "NVIDIA H100", "seed 7")
+    assert tells(out[1], "1 mutant", "2 cases", "3 draws", "negative", "NVIDIA H100", "seed 7")
     assert out[2:4] == ["mutant  caught by  error/tol  missed by", "zeros      3 of 3      wrong"]
     assert tells(" ".join(out[4:]), "reference differs", "small, negative", "float64", "0.5", "small, negative")
 

@@ -59,7 +59,10 @@ def test_what_failed_has_dashes_and_comes_last() -> None:
 @pytest.mark.parametrize(
     ("reason", "details"),
     [
-        ("AttributeError in forward(): no 'frob'", 'Traceback:\n  File "solution.py", line 4\nAttributeError: no \'frob\''),
+        (
+            "AttributeError in forward(): no 'frob'",
+            "Traceback:\n  File \"solution.py\", line 4\nAttributeError: no 'frob'",
+        ),
         ("extension 'x' doesn't compile: cuda.cu:12: error: no 'frob'", "cuda.cu:12: error: no 'frob'\n   frob();"),
         ("a kernel doesn't compile: cuda.cu:8: no 'frob', at: f()", "Traceback:\n  f()\nAttributeError: no 'frob'"),
     ],

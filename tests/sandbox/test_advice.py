@@ -75,7 +75,11 @@ GENERAL = "mend the first of the compiler's errors above"
             "OutOfResources in forward(): out of resource: shared memory, Required: 1049600, Hardware limit: 232448.",
             "num_stages",
         ),
-        (Verdict.WRONG_VALUES, "1 of 4 values (25.00%) are outside the tolerance; sums in float16 explain it", "keep sums"),
+        (
+            Verdict.WRONG_VALUES,
+            "1 of 4 values (25.00%) are outside the tolerance; sums in float16 explain it",
+            "keep sums",
+        ),
         (Verdict.COMPILE_ERROR, "cuda.cu(3): error: expected a declaration", GENERAL),
         (Verdict.TIMEOUT, "no answer within 2 s", "look for an endless loop"),
         (Verdict.HARNESS_ERROR, "", "'harness doctor'"),

@@ -292,7 +292,7 @@ def test_shared_memory_of_its_own_user_is_removed(started: list[subprocess.Popen
 def test_a_remark_names_what_was_left() -> None:
     assert Leftovers().remark is None
     left = Leftovers(("sleep", "python", "sleep"), ("sem.x",))
-    assert tells(left.remark, "3 processes", "python, sleep", "1 files of shared memory", "removed")
+    assert tells(left.remark, "3 processes", "python, sleep", "1 file of shared memory", "removed")
 
 
 def test_a_process_has_a_start_and_an_unknown_one_none() -> None:

@@ -134,7 +134,7 @@ def test_who_submits_again_under_a_key_gets_the_job_that_there_is(queue: JobQueu
 
 def test_a_full_queue_takes_all_or_none(queue: JobQueue) -> None:
     queue.accept("ada", [asked(str(n)) for n in range(48)])
-    with pytest.raises(MachineError, match="48 jobs wait, and 50 may"):
+    with pytest.raises(MachineError, match=r"48 jobs .* 50"):
         queue.accept("ada", [asked(str(n)) for n in range(3)])
     queue.accept("ada", [asked(), asked()])
     assert queue.counts() == {"queued": 50}

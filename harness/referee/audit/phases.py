@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from harness.model.plural import several
 from harness.referee.audit.observed import Observed
 from harness.sandbox.outcome import SolutionFailed
 
@@ -109,7 +110,7 @@ def _uneven_work(what: str, uneven: Sequence[Sequence[int]], turns: Sequence[Seq
     return SolutionFailed.cheating(
         "phases",
         f"calls of one turn {what} between {shortest / 1e3:.0f} and {longest / 1e3:.0f} µs, in {len(uneven)} of "
-        f"{len(turns)} turns: some did the work of others",
+        f"{several(len(turns), 'turn')}: some did the work of others",
         shortest_ns=shortest,
         longest_ns=longest,
         uneven_turns=len(uneven),

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.devices import END, EVICT, LEAD_IN, STRIDED_COPY
+from harness.model.plural import several
 from harness.referee.answers.output_spec import OutputSpec
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
@@ -141,8 +142,8 @@ def _require_marks(begins: Sequence[int], ends: Sequence[int], calls: int) -> No
         return
     raise SolutionFailed.cheating(
         "trace",
-        f"a trace of {calls} calls shows {len(begins)} beginnings and {len(ends)} ends, or not in their order: "
-        "the trace was tampered with",
+        f"a trace of {several(calls, 'call')} shows {several(len(begins), 'beginning')} and "
+        f"{several(len(ends), 'end')}, or not in their order: the trace was tampered with",
         calls=calls,
         begins=len(begins),
         ends=len(ends),

@@ -14,6 +14,7 @@ from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName, Flag
 from harness.model.evaluation import WeightsSource
 from harness.model.languages import OF_GPUS_ALONE, OF_PYTHON, PythonLanguage
+from harness.model.plural import several
 from harness.model.timing import GpuState
 from harness.model.verdict import Verdict
 from harness.referee.buffers.buffers import Buffers
@@ -163,7 +164,7 @@ def _require_all_calls(asked: TakeTurn, answered: TurnTaken) -> None:
     if len(answered.calls) != len(asked.calls):
         raise SolutionFailed.cheating(
             "private_socket",
-            f"a turn of {len(asked.calls)} calls was answered with {len(answered.calls)}",
+            f"a turn of {several(len(asked.calls), 'call')} was answered with {len(answered.calls)}",
             asked=len(asked.calls),
             answered=len(answered.calls),
         )

@@ -11,6 +11,7 @@ from typing import Literal
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
+from harness.model.plural import several
 from harness.model.statistics import LITTLE_SCATTER, MANY
 from harness.model.timing import PeakMemory, Row, Timing, Turn
 
@@ -73,7 +74,7 @@ class Series:
     def add(self, timing: Timing) -> None:
         """A process's measurement. Where it couldn't keep the metric it is the first of all anew."""
         if self.parts and timing.metric != self.parts[0].metric:
-            count = f"{len(self.parts)} process{'' if len(self.parts) == 1 else 'es'}"
+            count = several(len(self.parts), "process", "processes")
             self.remarks.append(
                 f"{timing.case}: all processes were measured anew end to end, since one could be measured so alone; "
                 f"what {count} before it gave as {self.parts[0].metric} isn't used"

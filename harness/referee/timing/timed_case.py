@@ -14,6 +14,7 @@ from harness.model.arms import OF_STEPS, ArmName, Metric, ReferenceArm
 from harness.model.build import CompiledBaseline
 from harness.model.check import Check
 from harness.model.config import TimingConfig
+from harness.model.plural import several
 from harness.model.timing import SHORT_NS, Row, TimerOverhead, Timing
 from harness.model.verdict import Verdict
 from harness.referee.answers.invalid_problem import InvalidProblem
@@ -139,7 +140,9 @@ class TimedCase:
                     self._case.rng,
                     self._most_calls,
                     self._series,
-                    lambda done, most: self._notify(f"timing {done}/{most}" if by_count else f"timing, {done} blocks"),
+                    lambda done, most: self._notify(
+                        f"timing {done}/{most}" if by_count else f"timing, {several(done, 'block')}"
+                    ),
                     floors=floors,
                 )
                 graph = [name for name in config.metrics if name == "graph"]

@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation
+from harness.model.plural import several
 from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Pairs, Words, spans
@@ -136,6 +137,7 @@ def _templates() -> Environment:
         "kind": lambda block: type(block).__name__,
         "words": _words,
         "text": lambda words: "".join(text for text, _ in spans(words)),
+        "several": several,
         "shortened": shortened,
         "ms": format_ms,
         "rate": format_rate,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.model.environment import of_several_gpus
+from harness.model.plural import several
 from harness.model.ranking import FastP, fast_p_of
 from harness.model.statistics import Interval, geometric_mean
 from harness.model.verdict import Verdict
-from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
 from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
@@ -228,7 +228,7 @@ def total_sentence(total: ClassTotal) -> str:
     left_out = left_out_note(total)
     if not total.of_all:
         return f"{title}: {left_out}"
-    over = f"geometric mean over {total.measured} of {total.problems} problems"
+    over = f"geometric mean over {total.measured} of {several(total.problems, 'problem')}"
     return f"{title}: {format_speedup(total.mean_of_best)}, {over}" + (f"; {left_out}" if left_out else "")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from harness.model.plural import several
 from harness.model.spread import FENCE, LEAST_REACH
 from harness.reports.numbers import format_median, format_span, unit_of
 from harness.reports.pictures.axes import LegendSample, Panel, Scale, legend, linear_ticks, plain_words
@@ -139,7 +140,7 @@ def _calls_axis(samples: Samples, bottom: float) -> list[Mark]:
     panel = Panel(across, Scale(0, 1, bottom, bottom - 1))
     ticks = [tick for tick in across.ticks(8) if tick == int(tick)]
     count = len(samples.borders) - 1
-    blocks = f"{count} block{'' if count == 1 else 's'}"
+    blocks = several(count, "block")
     words = f"call, in the order of measurement ({blocks}, {format_span(samples.wall_ns)} of turns)"
     return [
         *panel.columns(ticks, lambda value: f"{value:.0f}", 11),
@@ -152,9 +153,9 @@ def _facts(arm: ArmSamples) -> str:
     """'median 10.834 ms [10.829, 10.838], 120 calls, 3 outliers (2.5 %)'."""
     count = sum(arm.outliers)
     share = f" ({count / len(arm.ns) * 100:.1f} %)" if count else ""
-    outliers = f"{count} outlier{'' if count == 1 else 's'}{share}"
     beyond = f", {arm.beyond} beyond this panel" if arm.beyond else ""
-    return f"median {format_median(arm.typical_ns, arm.interval)}, {len(arm.ns)} calls, {outliers}{beyond}"
+    calls, outliers = several(len(arm.ns), "call"), several(count, "outlier")
+    return f"median {format_median(arm.typical_ns, arm.interval)}, {calls}, {outliers}{share}{beyond}"
 
 
 def _explanations(samples: Samples) -> list[tuple[LegendSample, str]]:

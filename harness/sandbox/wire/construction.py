@@ -130,12 +130,12 @@ def training_step(
         reached = [output for output in outputs if output.requires_grad]
         if len(reached) < len(cotangents):
             raise TypeError(
-                f"{len(reached)} outputs have a gradient, {len(cotangents)} of Model's have: call kernels of your own "
+                f"outputs with a gradient: {len(reached)}, Model's: {len(cotangents)}; call kernels of your own "
                 "in forward() and backward() of a torch.autograd.Function"
             )
         if len(reached) > len(cotangents):
             raise TypeError(
-                f"{len(reached)} outputs have a gradient, {len(cotangents)} of Model's have: name the others in "
+                f"outputs with a gradient: {len(reached)}, Model's: {len(cotangents)}; name the others in "
                 "mark_non_differentiable() of the Function's context"
             )
         leaves = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
