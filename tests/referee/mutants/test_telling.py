@@ -74,7 +74,10 @@ def test_rows_that_are_alike_are_told_by_the_one_that_is_changed(
     ("init", "told"),
     [
         ("self.layer = nn.LayerNorm(300)", ("layer.weight", "layer.bias", "isn't noticed")),
-        ("self.layer = nn.Sequential(nn.LayerNorm(300), nn.LayerNorm(300))", ("layer.0.weight", "layer.0.bias", "2 more")),
+        (
+            "self.layer = nn.Sequential(nn.LayerNorm(300), nn.LayerNorm(300))",
+            ("layer.0.weight", "layer.0.bias", "2 more"),
+        ),
         ("self.layer = nn.Linear(300, 300)", None),
         ("self.layer = nn.PReLU()", None),
     ],
