@@ -362,11 +362,10 @@ class _SampledAnswer:
         the outputs: what no block writes is seen by nobody. Two of those that ran may write nothing. Zeros count on
         neither side: memory may hold them before."""
         ran = min(most, grid_blocks)
-        for output, buffer, want in zip(
-            self._buffers.outputs(), self._buffers.output_buffers(), self.want, strict=True
-        ):
+        pairs = zip(self._buffers.outputs(), self._buffers.output_buffers(), strict=True)
+        for (output, buffer), want in zip(pairs, self.want, strict=True):
             written = sum(places.numel() for places in _written_places(output, buffer))
-            wanted = int((want != 0).sum()) / max(1, want.numel()) * output.numel()
+            wanted = int((want.to(output.dtype) != 0).sum()) * output.numel() // max(1, want.numel())
             if 0 < written * grid_blocks < wanted * max(1, ran - 2):
                 return SolutionFailed(
                     Verdict.UNSUPPORTED,

@@ -288,6 +288,18 @@ class OtherIndices(nn.Module):
         return values[:, :3].contiguous(), (x.shape[1] - 1 - indices[:, :3]).contiguous()
 
 
+def test_what_an_output_cannot_hold_need_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str
+) -> None:
+    """Half precision has no room for most of these values."""
+    source = DOUBLE.replace("x * 2", "torch.where(x > 0.99, x, x * 1e-9)").replace("columns)]", "columns).half()]")
+    ran = (KernelRun("own", 0, 0, 0, "kernel", blocks=1),)
+    monkeypatch.setattr(InProcessDevice, "take_trace", lambda self: ran)
+    monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
+    model = computing(lambda x: torch.where(x > 0.99, x, x * 1e-9))
+    assert checked(setting_of(tmp_path, source, yaml), model, watch=lambda *about: None)[0].failed is None
+
+
 def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> None:
     source = DOUBLE.replace("forward(self, x)", "forward(self, x, factor)").replace("x * 2", "x * factor")
     source = source.replace("torch.rand(rows, columns)]", "torch.rand(rows, columns), 2.5]")
