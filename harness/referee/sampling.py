@@ -359,14 +359,14 @@ class _SampledAnswer:
 
     def uncovered(self, grid_blocks: int, most: int) -> SolutionFailed | None:
         """Return the failure where the blocks that ran, `most` at most, write so little that the whole grid can't fill
-        the outputs: what no block writes is seen by nobody. Two of those that ran may write nothing. Zeros count on
+        the outputs: what no block writes is seen by nobody. Half of those that ran may write nothing. Zeros count on
         neither side: memory may hold them before."""
         ran = min(most, grid_blocks)
         pairs = zip(self._buffers.outputs(), self._buffers.output_buffers(), strict=True)
         for (output, buffer), want in zip(pairs, self.want, strict=True):
             written = sum(places.numel() for places in _written_places(output, buffer))
             wanted = int((want.to(output.dtype) != 0).sum()) * output.numel() // max(1, want.numel())
-            if 0 < written * grid_blocks < wanted * max(1, ran - 2):
+            if 0 < 2 * written * grid_blocks < wanted * ran:
                 return SolutionFailed(
                     Verdict.UNSUPPORTED,
                     f"the {ran} blocks that ran wrote {written:,} of an output's {output.numel():,} values, at which "
