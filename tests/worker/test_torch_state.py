@@ -23,12 +23,14 @@ _NEWER = hasattr(torch.backends, "fp32_precision")
 
 CHANGED = """
 import json, os, sys, torch
+from pathlib import Path
 from harness.sandbox.wire.messages import Load
 from harness.devices.environment import FLAGS
 from harness.worker.arm import Arm
 
 class Device: ...
 class Extensions:
+    folder = Path("none")
     def take_reports(self): return ()
 
 for path in sys.argv[1:]:
