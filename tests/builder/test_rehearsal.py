@@ -149,6 +149,17 @@ def test_what_ends_a_rehearsal_decides_nothing(
     assert not (namespace(workers, solution) / "rehearsed").exists()
 
 
+def test_a_problem_whose_calls_cannot_be_told_is_left_to_the_device(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(job: object) -> object:
+        raise ValueError("no plain value")
+
+    monkeypatch.setattr(building, "_calls", fails)
+    job: Any = SimpleNamespace(solution=solution_of(DOUBLE, tmp_path), config=SimpleNamespace(limits=LimitsConfig()))
+    assert compile_ahead(job, workers, BuildOutcome((), None, 1.0)).failed is None
+
+
 def test_other_calls_are_compiled_as_well(workers: Workers, tmp_path: Path) -> None:
     solution = solution_of(DOUBLE, tmp_path)
     rehearsed(workers, solution)
