@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json as json_module
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from harness.cli import exit_codes
 from harness.cli.options import EngineOptions, EvaluatingOptions
 from harness.cli.printing import print_report, say
 from harness.cli.signals import end_politely
-from harness.errors import Interrupted
+from harness.errors import Interrupted, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.plural import several
 from harness.store.journal import Journal
@@ -78,6 +79,8 @@ def evaluate(
     config = options.settings(workspace)
     for problem in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(problem, [config.timing.case])
+    if options.container and not options.dry_run:
+        _judge_inside(options.container, workspace, tasks, options, where)
     end_politely(then_at_once=True)
     from harness.run.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
@@ -93,6 +96,25 @@ def evaluate(
     if broken:
         say(f"left out: {len(broken)} of {several(len(broken) + len(tasks), 'solution')}, whose files break rules")
     raise typer.Exit(exit_codes.USAGE if broken else code)
+
+
+def _judge_inside(
+    image: str, workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, where: EngineOptions
+) -> None:
+    """End this very command as it ends in a container; in there, go on. Raises: UsageError, MachineError."""
+    from harness.run.container import is_inside, run_inside, without_workspace
+
+    if is_inside():
+        return
+    if where.engine != "local":
+        raise UsageError("--container is for --engine local")
+    files = [Path(file) for task in tasks for file in (task.problem.file, task.solution.file) if file]
+    read = {Path.cwd(), *(file.absolute().parent for file in files)} if files else {Path.cwd(), workspace.root}
+    results = options.results or workspace.results
+    code = run_inside(image, read, results, without_workspace(sys.argv[1:]), options.backend != "sim")
+    if code == exit_codes.INTERRUPTED:
+        os._exit(code)  # it has been said in there
+    raise typer.Exit(code)
 
 
 def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers) -> int:

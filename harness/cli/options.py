@@ -89,8 +89,8 @@ OfSolution = Annotated[
     str | None, typer.Argument(help="One of the problem's solutions.", autocompletion=completion.solutions)
 ]
 RequireConfinement = Annotated[
-    Literal["none", "files", "full"] | None,
-    typer.Option(metavar="LEVEL", help="Load nothing below: none, files, full."),
+    Literal["none", "files", "full", "container"] | None,
+    typer.Option(metavar="LEVEL", help="none, files, full or container at least."),
 ]
 RunName = Annotated[
     str | None,
@@ -156,13 +156,16 @@ class EvaluatingOptions(JudgingOptions):
         int | None, typer.Option("-j", "--jobs", min=1, metavar="N", help="Builds at once. Default: by the cores.")
     ] = None
     max_failures: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Stop after so many verdicts other than expected.")
+        int | None, typer.Option(min=1, metavar="N", help="Stop after so many unexpected verdicts.")
     ] = None
     last_failed: Annotated[
         bool, typer.Option("--last-failed", help="Only those whose newest verdict isn't the expected one.")
     ] = False
     resume: Annotated[bool, typer.Option("--resume", help="Keep results of what is unchanged since.")] = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be judged, and leave.")] = False
+    container: Annotated[
+        str | None, typer.Option(metavar="IMAGE", help="All of it in a container (podman, Docker).")
+    ] = None
     json: Annotated[bool, typer.Option("--json", help="The journal's records on stdout, a line each.")] = False
     quiet: QuietFlag = False
 

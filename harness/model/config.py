@@ -100,7 +100,7 @@ class TimingConfig:
         return self.lock_sm_mhz if self.enabled else None
 
 
-ConfinementLevel = Literal["none", "files", "full"]
+ConfinementLevel = Literal["none", "files", "full", "container"]
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -120,8 +120,8 @@ class LimitsConfig:
     worker_memory_gib: Positive | None = None
     """Resident memory of one worker on the host. null is 80 % of what is available at its start."""
     confinement: ConfinementLevel = "none"
-    """The least level of a worker's confinement at which a solution is loaded: none, files or full (SECURITY.md).
-    NVIDIA's tools confine nothing to rely on: profile, and sanitize on a GPU, are refused above none."""
+    """The least level of a worker's confinement at which a solution is loaded: none, files, full or container
+    (SECURITY.md). NVIDIA's tools confine nothing to rely on: profile, and sanitize on a GPU, are refused above none."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
 

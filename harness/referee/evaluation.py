@@ -38,7 +38,7 @@ from harness.referee.trial import Trial, is_timed
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
-from harness.sandbox.wire.means import LEVELS
+from harness.sandbox.wire.means import is_at_least
 
 _OF_UNSEEN_CAUSE = (Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC)
 _SEES_MORE = "'--backend sim --sanitize' shows races, accesses out of bounds and reads of what nothing wrote"
@@ -327,7 +327,7 @@ class _Judging:
 
     def _may_stay(self, has_room: bool) -> bool:
         """Say whether workers for the next solution may be there beside this one, which must not reach them."""
-        return has_room and not self.is_last and self.found.confinement == LEVELS[-1]
+        return has_room and not self.is_last and is_at_least(self.found.confinement or "none", "full")
 
     def _leave_idle(self, has_room: bool) -> None:
         if not self._may_stay(has_room):

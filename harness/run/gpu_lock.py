@@ -62,6 +62,11 @@ class GpuLock:
         """Say whether another run waits for it."""
         return _is_held(self._path("turnstile"), has_note=False)
 
+    def made_files(self) -> list[Path]:
+        """Make its files; return their paths. Raises: MachineError."""
+        with self._open("turnstile"), self._open("lock"):
+            return [self._path("turnstile"), self._path("lock")]
+
     def _path(self, kind: str) -> Path:
         return self.folder / f"harness-gpu-{re.sub('[^A-Za-z0-9-]', '_', self.key)}.{kind}"
 
@@ -86,6 +91,15 @@ class GpuLock:
 def locks_folder() -> Path:
     """Return $HARNESS_LOCKS, else /tmp: TMPDIR differs between users, who would then not see each other's locks."""
     return Path(os.environ.get("HARNESS_LOCKS") or "/tmp")
+
+
+def lock_files() -> list[Path]:
+    """The files of the visible GPUs' locks, made where they are missing: a container has to share them. Raises:
+    MachineError."""
+    from harness.devices import equal_gpus
+
+    locks = [GpuLock(gpu.uuid, f"GPU {gpu.index}", locks_folder()) for gpu in equal_gpus()]
+    return [path for lock in locks for path in lock.made_files()]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import os
 import secrets
 import signal
 import subprocess
@@ -32,7 +33,7 @@ from harness.sandbox.wire.exchange import READY
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.frames import PeerClosed
 from harness.sandbox.wire.layout import files_folder, scratch_folder
-from harness.sandbox.wire.means import LEVELS, Level, level_of
+from harness.sandbox.wire.means import CONTAINER, IN_CONTAINER, Level, is_at_least, level_of
 from harness.sandbox.wire.messages import (
     Construct,
     Done,
@@ -205,7 +206,8 @@ class WorkerProcess:
                 if nonce != expected or not isinstance(reply, kind):
                     raise MachineError("a worker didn't start: it sent something else first")
                 if isinstance(reply, Ready):
-                    self.protections = reply.protections
+                    around = (CONTAINER,) if os.environ.get(IN_CONTAINER) else ()
+                    self.protections = (*reply.protections, *around)
                     self._require_confinement()
         except (PeerClosed, TimeoutError, WrongAnswer, SolutionFailed) as error:
             self._has_failed = True
@@ -231,9 +233,10 @@ class WorkerProcess:
     def _require_confinement(self) -> None:
         """Raises: MachineError where it is confined less than was asked for."""
         found, least = level_of(self.protections), self._launch.least
-        if LEVELS.index(found) < LEVELS.index(least):
-            raise MachineError(f"workers are confined at level '{found}' here, and '{least}' is required: {_REMEDY}")
-        if found != LEVELS[-1]:
+        if not is_at_least(found, least):
+            remedy = "run and compare have --container IMAGE" if found == "full" else _REMEDY
+            raise MachineError(f"workers are confined at level '{found}' here, and '{least}' is required: {remedy}")
+        if not is_at_least(found, "full"):
             _say_once(found)
 
     def try_trace(self, timeout_s: float) -> None:

@@ -178,3 +178,11 @@ def test_a_note_of_another_form_is_not_passed_on(tmp_path: Path, note: bytes) ->
         told = told_when_waiting(lock_in(tmp_path))
     assert "GPU 3" in told
     assert "another run" in told
+
+
+def test_the_files_of_a_lock_can_be_made_ahead_and_stay(tmp_path: Path) -> None:
+    lock = lock_in(tmp_path)
+    files = lock.made_files()
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert not lock.is_held()
+    assert lock.made_files() == files

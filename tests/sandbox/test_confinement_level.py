@@ -18,7 +18,9 @@ from harness.sandbox import process as process_module
 from harness.sandbox.start import Surroundings
 from harness.sandbox.wire.means import (
     BUBBLEWRAP,
+    CONTAINER,
     FILTERED_CALLS,
+    IN_CONTAINER,
     LEVELS,
     LIMITS,
     NO_NETWORK,
@@ -43,6 +45,9 @@ FILTER = (FILTERED_CALLS, NO_NETWORK)
         ((READ_ONLY_FILES, OWN_USER), "files"),
         ((READ_ONLY_FILES, OWN_USER, *FILTER), "full"),
         ((READ_ONLY_FILES, SCOPED_SIGNALS, *FILTER), "full"),
+        ((READ_ONLY_FILES, OWN_USER, *FILTER, CONTAINER), "container"),
+        ((READ_ONLY_FILES, OWN_USER, CONTAINER), "files"),
+        ((OWN_USER, *FILTER, CONTAINER), "none"),
     ],
 )
 def test_means_amount_to_a_level(means: tuple[str, ...], level: Level) -> None:
@@ -91,3 +96,24 @@ def test_who_isnt_confined_is_told_once(
     (record,) = caplog.records
     assert "aren't confined" in record.message
     assert "harness doctor" in record.message
+
+
+@pytest.mark.sim
+def test_a_worker_in_a_container_is_confined_by_that_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = open_host("sim", cache_folder(), lambda what: None)
+    monkeypatch.setenv(IN_CONTAINER, "podman")
+    with Workers(host, tmp_path) as workers, workers.start(for_build=True) as worker:
+        worker.await_start()
+        assert CONTAINER in worker.protections
+
+
+@pytest.mark.sim
+def test_who_wants_a_container_is_told_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = open_host("sim", cache_folder(), lambda what: None)
+    monkeypatch.setattr(process_module, "level_of", lambda means: "full")
+    with (
+        Workers(host, tmp_path, surroundings=Surroundings(least="container")) as workers,
+        workers.start(for_build=True) as worker,
+        pytest.raises(MachineError, match="--container"),
+    ):
+        worker.await_start()

@@ -15,10 +15,20 @@ SCOPED_SIGNALS = "scoped signals"
 FILTERED_CALLS = "filtered system calls"
 NO_NETWORK = "no network"
 LIMITS = "resource limits"
+CONTAINER = "container"
+"""All of harness is in one, which `--container` has started."""
 
-Level = Literal["none", "files", "full"]
-LEVELS: tuple[Level, ...] = ("none", "files", "full")
+IN_CONTAINER = "HARNESS_IN_CONTAINER"
+"""The variable that says so in there."""
+
+Level = Literal["none", "files", "full", "container"]
+LEVELS: tuple[Level, ...] = ("none", "files", "full", "container")
 """Each keeps more from a solution than those before (SECURITY.md)."""
+
+
+def is_at_least(level: Level, least: Level) -> bool:
+    """Compare two levels."""
+    return LEVELS.index(level) >= LEVELS.index(least)
 
 
 def level_of(means: Collection[str]) -> Level:
@@ -26,4 +36,6 @@ def level_of(means: Collection[str]) -> Level:
     if READ_ONLY_FILES not in means:
         return "files" if BUBBLEWRAP in means else "none"
     is_apart = OWN_USER in means or SCOPED_SIGNALS in means
-    return "full" if is_apart and {FILTERED_CALLS, NO_NETWORK} <= set(means) else "files"
+    if not is_apart or not {FILTERED_CALLS, NO_NETWORK} <= set(means):
+        return "files"
+    return "container" if CONTAINER in means else "full"
