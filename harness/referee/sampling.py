@@ -8,15 +8,12 @@ overflow, limits of the grid, too much shared memory.
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-from torch.nn import functional
 
 from harness.devices import SimHost
 from harness.devices.base import Host, SharedBuffer
@@ -26,13 +23,13 @@ from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.output_spec import OutputSpec
-from harness.referee.answers.reference import Reference
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.case_turns import at
 from harness.referee.buffers.slots import tensor_bytes
 from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
 from harness.referee.inputs.draws import Drawn, make_inputs
+from harness.referee.inputs.stretched import PeriodicInput, draws_all, rows_of, stretched_inputs
 from harness.referee.inputs.ties import has_open_order
 from harness.referee.judgement import ROUNDS, describe_finding, judge_form, judge_sharing, require_passed
 from harness.referee.setting import Setting, prepare_setting
@@ -47,47 +44,12 @@ COMPLETE_BYTES = 32 * 2**20
 _QUICK_BYTES, SLOW_S = 2**20, 5.0
 """A reference that takes so long a call isn't run at the full shape, such as a recurrence in Python; one of fewer bytes
 isn't asked."""
-_DRAWN_BYTES = 2 * 2**30
-"""The most that the referee draws where there is no small case to draw from."""
-_PERIOD_PAGES = 4099
-"""16 MiB, and a prime number of pages, so that rows and channels don't repeat in step."""
 _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
 """The most that the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22
-_OF_INDICES = (torch.int32, torch.int64)
 _ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
 
 _Found = TypeVar("_Found")
-
-
-@dataclass(frozen=True)
-class PeriodicInput:
-    """An input of `shape` whose memory holds `stretch` over and over. `stride`: its layout, unless it is contiguous."""
-
-    stretch: torch.Tensor
-    shape: tuple[int, ...]
-    stride: tuple[int, ...] = ()
-
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.stretch.dtype.itemsize
-
-    def rows(self, start: int, stop: int) -> torch.Tensor:
-        """Rows of dimension 0, made real."""
-        if self.stride:
-            places = torch.arange(start, stop) * self.stride[0]
-            for size, step in zip(self.shape[1:], self.stride[1:], strict=True):
-                places = places[..., None] + torch.arange(size) * step
-            return self.stretch[places % self.stretch.numel()]
-        width = math.prod(self.shape[1:])
-        index, end = start * width, stop * width
-        pieces = []
-        while index < end:
-            begin = index % self.stretch.numel()
-            piece = self.stretch[begin : begin + end - index]
-            pieces.append(piece)
-            index += piece.numel()
-        return torch.cat(pieces).view(stop - start, *self.shape[1:])
 
 
 def must_be_sampled(setting: Setting, host: Host) -> bool:
@@ -116,7 +78,7 @@ def check_sampled(
     assert isinstance(host, SimHost)
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
     is_whole = is_oracle_cheap(setting)
-    inputs = make_inputs(setting, Drawn(seed)) if is_whole else _draw_inputs(setting, seed)
+    inputs = make_inputs(setting, Drawn(seed)) if is_whole else stretched_inputs(setting, seed)
     changed = _changed_inputs(setting, is_whole) if host.sees_writes else ()
     with Buffers(host, setting.spec, changed=changed) as buffers:
         _lay(buffers, host, inputs, setting)
@@ -166,7 +128,7 @@ def _why_not_compared(setting: Setting, buffers: Buffers, reply: TurnTaken, is_w
         return f"{reply.launches} launches, some of which may read what blocks that were left out would have written"
     if is_whole:
         return None
-    if has_open_order(setting) and not _draws_all(setting.meta_inputs or [], setting):
+    if has_open_order(setting) and not draws_all(setting.meta_inputs or [], setting):
         return "inputs are too large to draw, and stretched ones have equal values, among which an order is open"
     if setting.problem.independent_batch or _may_take_rows(setting, buffers, reply):
         return None
@@ -250,63 +212,6 @@ def _take_sampled_turn(
         ) from error
 
 
-def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
-    """Stretch the inputs of the problem's first small case, or of this one if there is none, to this one's shapes.
-    Integers can be offsets or indices, which mean nothing at another shape: then this one's own are drawn."""
-    specs = setting.meta_inputs
-    if specs is None:
-        raise SolutionFailed(
-            Verdict.UNSUPPORTED,
-            "get_inputs() needs real memory, of which the simulator hasn't as much",
-            next_step="run it on a GPU",
-        )
-    small = next((case for case in setting.problem.cases if case != FULL), None)
-    draws_all = _draws_all(specs, setting)
-    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed) if small and not draws_all else []
-    if len(drawn) != len(specs):  # lists may have another length there
-        if tensor_bytes(specs) > _DRAWN_BYTES:
-            why = "there is no small case" if small is None else "integers, which may be indices, aren't the same there"
-            raise SolutionFailed(
-                Verdict.UNSUPPORTED,
-                f"inputs of the full shape are too large to draw, and can't be stretched from a small case's: {why}",
-                next_step="run it on a GPU" + ("" if small else ", or add a small case to problem.yaml"),
-            )
-        drawn = make_inputs(setting, Drawn(seed))
-    return [
-        _laid_out(values, spec, has_open_order(setting) and draws_all) if isinstance(spec, torch.Tensor) else spec
-        for values, spec in zip(drawn, specs, strict=True)
-    ]
-
-
-def _draws_all(specs: Sequence[object], setting: Setting) -> bool:
-    """Say whether the inputs are those of this shape. Stretched from a small case's, integers mean something else, and
-    values repeat, among which an order may be open."""
-    is_open = has_open_order(setting) and tensor_bytes(specs) <= _DRAWN_BYTES
-    return is_open or any(map(_may_be_indices, specs))
-
-
-def _laid_out(values: torch.Tensor, spec: torch.Tensor, is_whole: bool) -> PeriodicInput:
-    shape, stride = tuple(spec.shape), () if spec.is_contiguous() else spec.stride()
-    if not (is_whole or _may_be_indices(spec)):
-        return periodic_input(values, shape, mmap.PAGESIZE, stride)
-    laid = torch.empty_strided(shape, spec.stride(), dtype=values.dtype).copy_(values)
-    flat = torch.empty(0, dtype=values.dtype).set_(laid.untyped_storage())  # whole, up to the end of its last page
-    return PeriodicInput(functional.pad(flat, (0, -flat.numel() % mmap.PAGESIZE)), shape, stride)
-
-
-def _may_be_indices(spec: object) -> bool:
-    return isinstance(spec, torch.Tensor) and spec.dim() > 0 and spec.dtype in _OF_INDICES
-
-
-def periodic_input(
-    values: torch.Tensor, shape: tuple[int, ...], page_bytes: int, stride: tuple[int, ...] = ()
-) -> PeriodicInput:
-    """Stretch `values` (drawn at a small shape) over one period."""
-    count = _PERIOD_PAGES * page_bytes // values.dtype.itemsize
-    flat = values.reshape(-1)
-    return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape, stride)
-
-
 class _SampledAnswer:
     """The right answer for the whole case, or by rows alone for the first and the last row (dimension 0) that the
     sampled blocks touched. What counts is what they wrote; of a whole case all, where that is nothing.
@@ -341,7 +246,7 @@ class _SampledAnswer:
         """Return what `find` gives for each output, by the inputs that count for it."""
         if self._rows is None:
             return find(self._inputs)
-        return [find(_rows_of(self._inputs, rows))[number] for number, rows in enumerate(self._rows)]
+        return [find(rows_of(self._inputs, rows))[number] for number, rows in enumerate(self._rows)]
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
         found = []
@@ -403,15 +308,6 @@ def _judge(answer: _SampledAnswer, setting: Setting, is_all: bool = False) -> tu
             break
         held_to, compared = milder, answer.compare(milder, is_all)
     return compared
-
-
-def _rows_of(inputs: Sequence[Any], rows: Sequence[int]) -> list[Any]:
-    """Make these rows of each input real."""
-
-    def together(value: PeriodicInput) -> torch.Tensor:
-        return torch.cat([value.rows(row, row + 1) for row in rows])
-
-    return [together(value) if isinstance(value, PeriodicInput) else value for value in inputs]
 
 
 def _require_written(rows: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The pure parts of sampling: periodic inputs, and telling what was written."""
+"""The pure parts of sampling: telling what was written, and what is compared."""
 
 from __future__ import annotations
 
@@ -16,60 +16,20 @@ from harness.model.verdict import Verdict
 from harness.referee import sampling
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.sampling import (
-    PeriodicInput,
     _data_extents,
-    _draw_inputs,
     _runs,
     _was_written,
     _written_rows,
     is_oracle_cheap,
     must_be_sampled,
-    periodic_input,
 )
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
-from tests.problem_text import problem_text
 from tests.referee.in_process import InProcessDevice, checked, computing, in_process_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest, verdict_of
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 EXTENT = 64 * 2**10
 """Holes are kept at the grain of the kernel's pages, which may be larger than PAGE in a memfd."""
-
-
-@pytest.mark.parametrize(("start", "stop"), [(0, 1), (1, 3), (2, 5), (0, 5)])
-def test_rows_are_the_stretch_over_and_over(start: int, stop: int) -> None:
-    values = PeriodicInput(torch.arange(7.0), (5, 2, 4))
-    whole = torch.arange(40).remainder(7).float().reshape(5, 2, 4)
-    assert torch.equal(values.rows(start, stop), whole[start:stop])
-    assert values.nbytes == 160
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
-def test_rows_of_another_layout_are_those_that_its_memory_holds(order: tuple[int, int, int]) -> None:
-    spec = torch.empty([(5, 2, 4)[n] for n in order], device="meta").permute([order.index(n) for n in range(3)])
-    memory = torch.arange(40).remainder(7).float()
-    whole = memory.as_strided(spec.shape, spec.stride())
-    values = PeriodicInput(torch.arange(7.0), tuple(spec.shape), () if spec.is_contiguous() else spec.stride())
-    assert torch.equal(values.rows(1, 4), whole[1:4])
-
-
-def test_a_row_beyond_32_bits_is_found_by_its_index() -> None:
-    values = PeriodicInput(torch.arange(5), (2**33, 4))
-    assert values.rows(2**32, 2**32 + 1).tolist() == [[4, 0, 1, 2]]  # 2³⁴ leaves 4 when divided by 5
-
-
-def test_drawn_values_are_repeated_over_a_prime_number_of_pages() -> None:
-    made = periodic_input(torch.tensor([[1.0, 2.0, 3.0]]), (100, 100), page_bytes=8)
-    assert made.stretch.numel() == 4099 * 8 // 4
-    assert made.stretch[:4].tolist() == [1.0, 2.0, 3.0, 1.0]
-    assert made.shape == (100, 100)
-
-
-def test_a_stretch_is_no_view_of_what_was_drawn() -> None:
-    drawn = torch.ones(3)
-    made = periodic_input(drawn, (4,), page_bytes=4)
-    drawn.zero_()
-    assert made.stretch.min() == 1.0
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool])
@@ -331,23 +291,3 @@ def work(x):
         assert must_be_sampled(again, in_process_host()) is slow
         assert is_oracle_cheap(again) is not slow
     assert setting.reference.constant("calls").count("cpu") == 1
-
-
-def test_lists_that_are_longer_at_the_full_shape_are_drawn_there(tmp_path: Path) -> None:
-    text = problem_text(
-        "sum(layers)", "[torch.rand(4, 8) for _ in range(count)]", constants="count = 3", given="layers"
-    )
-    setting = setting_of(tmp_path, text, "cases: {small: {constants: {count: 2}}}\n")
-    drawn = _draw_inputs(setting, 3)
-    assert [one.shape for one in drawn] == [(4, 8)] * 3
-
-
-def test_offsets_are_those_of_the_full_shape(tmp_path: Path) -> None:
-    """A small case's, repeated, would fall."""
-    source = DOUBLE.replace("torch.rand(rows, columns)", "torch.rand(rows, columns), torch.arange(rows + 1)")
-    setting = setting_of(
-        tmp_path, source.replace("(self, x)", "(self, x, offsets)"), "cases: {small: {constants: {rows: 2}}}\n"
-    )
-    x, offsets = _draw_inputs(setting, 3)
-    assert isinstance(x, PeriodicInput)
-    assert offsets.rows(0, 7).tolist() == list(range(7))
