@@ -19,6 +19,7 @@ import torch
 
 from harness.referee.answers.rows import computable
 from harness.referee.inputs.structure import InputStructure
+from harness.workspace.open_order import names_open_order
 from harness.workspace.problem import VariantName
 
 MODERATE = 4
@@ -30,8 +31,6 @@ _SHARES = (2.0**-10, 2.0**-5, 1.0)
 _ASSERTING = ("binary_cross_entropy", "BCELoss", "bernoulli", "multinomial")
 """Operations that abort the device, and the referee's context with it, where an input is no probability."""
 
-_AMBIGUOUS = ("sort", "topk", "median", "kthvalue", "mode", "return_indices", "unique")
-"""Operations that may return any index among equal values."""
 _SAMPLE = 2**16
 """The number of elements from which an input's spread is estimated."""
 _CHUNK = 2**24
@@ -152,7 +151,7 @@ def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) 
 def leaves_order_open(source: str, dtypes: Sequence[torch.dtype]) -> bool:
     """Say whether a problem's outputs are indices that may be any of those of equal values."""
     has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
-    return has_indices and any(word in source for word in _AMBIGUOUS)
+    return has_indices and names_open_order(source)
 
 
 def _ladder(scaled: Callable[[int], Variant], sign: int) -> Ladder:

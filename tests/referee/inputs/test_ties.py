@@ -10,6 +10,7 @@ from torch import nn
 
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.ties import has_open_order, without_ties
+from harness.referee.inputs.variants import leaves_order_open
 from tests.problem_text import problem_text
 from tests.referee.in_process import checked, setting_of
 
@@ -83,3 +84,28 @@ def test_the_first_index_of_a_maximum_is_asked_for(tmp_path: Path) -> None:
     assert not has_open_order(setting)
     (x,) = make_inputs(setting, Drawn(3))
     assert len(x.unique()) == 40
+
+
+@pytest.mark.parametrize(
+    ("forward", "is_open"),
+    [
+        ("torch.mode(x, 1).indices", True),
+        ("x.mode(1)[1]", True),
+        ("getattr(torch, 'mode')(x, 1)[1]", True),
+        ("from torch import mode as most_frequent\nreturn most_frequent(x, 1)[1]", True),
+        ("best = torch.topk\nreturn best(x, 5)[1]", True),
+        ("torch.ops.aten.topk.default(x, 5)[1]", True),
+        ("getattr(x, 'argsort')(1)", True),
+        ("nn.functional.max_pool1d(x, 3, return_indices=True)[1]", True),
+        ("# the mode, the median, or a sort\nreturn x.argmax(1)", False),
+        ('"""The mode of a row, without topk."""\nreturn x.argmax(1)', False),
+        ("assert self.training in (True, False), 'no mode for a sort'\nreturn x.argmax(1)", False),
+        ("mode = 'nearest'\nreturn nn.functional.interpolate(x[None], 9, mode=mode)[0].argmax(1)", False),
+    ],
+)
+def test_code_alone_says_that_an_order_is_open(forward: str, is_open: bool) -> None:
+    assert leaves_order_open(problem_text(forward), [torch.int64]) is is_open
+
+
+def test_what_is_no_index_has_no_open_order() -> None:
+    assert not leaves_order_open(TOPK, [torch.float32])
