@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,7 +57,7 @@ def list_workspace(
 def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     """Read every problem, solution and config, and gate.yaml: list what is wrong. Exit code 2 where something is.
 
-    Of problems that are named, only they and their solutions are read.
+    Of problems that are named, only they and their solutions are read. Cases are made without memory, by problem.py.
 
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """
@@ -67,7 +68,7 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
 
     workspace = find_workspace(Path.cwd())
     names = select_problems(workspace, problem) if problem else workspace.problem_names()
-    found = faults_of(workspace, names if problem else None)
+    found = faults_of(workspace, names if problem else None) + _unfit_cases(workspace, names)
     if not problem:
         try:
             load_policy(None, workspace.root)
@@ -83,6 +84,23 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
             typer.echo(line)
     if faults:
         raise typer.Exit(exit_codes.USAGE)
+
+
+def _unfit_cases(workspace: Workspace, names: Sequence[str]) -> list[InvalidFile]:
+    """Say which cases can't be made; torch is imported where there is one besides 'full'."""
+    with_cases = []
+    for name in names:
+        with contextlib.suppress(InvalidFile):  # its fault is told already
+            if len((problem := workspace.problem(name)).cases) > 1:
+                with_cases.append(problem)
+    if not with_cases:
+        return []
+    from rich.console import Console
+
+    with Console(stderr=True).status("importing torch"):
+        from harness.tools import unfit_cases
+
+        return [fault for problem in with_cases for fault in unfit_cases(problem)]
 
 
 def prompt(problem: ProblemName) -> None:

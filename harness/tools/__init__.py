@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.tools.bench import ArmFailed
     from harness.tools.diagnosis import examine
     from harness.tools.nsight import CounterRequest
+    from harness.tools.on_meta import unfit_cases
     from harness.tools.profiling import run_profile
     from harness.tools.sanitizing import run_sanitizer
     from harness.tools.target import Inspection, choose_target, inspection

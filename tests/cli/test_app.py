@@ -185,6 +185,38 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     assert "'relu'" in harness("check", "rleu").err
 
 
+def test_check_makes_cases_without_memory(harness: Shell, workspace: Path) -> None:
+    """The file as it stands makes a terabyte."""
+    source = (workspace / "problems/relu/problem.py").read_text().replace("batch_size = 16", "batch_size = 2**26")
+    (workspace / "problems/relu/problem.py").write_text(source)
+    cases = ("odd: {constants: {batch_size: 3}}", "bad: {constants: {batch_size: -3}}", "worse: {init_inputs: [1]}")
+    (workspace / "problems/relu/problem.yaml").write_text(f"cases: {{{', '.join(cases)}}}")
+    outcome = harness("check")
+    assert outcome.code == 2
+    bad, worse = outcome.out.splitlines()
+    assert tells(bad, "problems/relu/problem.yaml", "cases.bad", "get_inputs", "-3")
+    assert tells(worse, "problems/relu/problem.yaml", "cases.worse", "Model", "init_inputs")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("torch.rand(batch_size, height, width)", "torch.tensor([float(torch.rand(3).sum())] * batch_size)"),
+        ("torch.rand(batch_size, height, width)", "nosuch(batch_size)"),
+        ("batch_size = 16", "batch_size = 16\nif batch_size > 3:\n    raise OSError"),
+        ("def get_init_inputs():\n", "def get_init_inputs():\n    if batch_size < 4:\n        raise MemoryError\n"),
+    ],
+)
+def test_check_says_nothing_of_cases_of_which_nothing_is_known(
+    harness: Shell, workspace: Path, was: str, becomes: str
+) -> None:
+    """The file as it stands fails as well, or memory is short."""
+    source = (workspace / "problems/relu/problem.py").read_text().replace(was, becomes)
+    (workspace / "problems/relu/problem.py").write_text(source)
+    (workspace / "problems/relu/problem.yaml").write_text("cases: {odd: {constants: {batch_size: 3}}}")
+    assert harness("check").code == 0
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [
