@@ -117,13 +117,15 @@ def prompt(problem: ProblemName) -> None:
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
+    from harness.store.sanitized import sanitized_fault
+
     entries: dict[str, list[Entry]] = {}
     for entry in index.entries(problem=name):
         entries.setdefault(entry.solution, []).append(entry)
     solutions = []
     for solution in workspace.solution_names(name):
         last = entries[solution][-1] if solution in entries else None
-        fault = _sanitized_fault(entries[solution], index) if last else None
+        fault = sanitized_fault(entries[solution], index) if last else None
         if not failed or (last and (fault or last).verdict is not last.expected_verdict):
             solutions.append(_solution(solution, last, fault))
     try:
@@ -138,19 +140,6 @@ def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[
         "cases": list(problem.cases),
         "solutions": solutions,
     }
-
-
-def _sanitized_fault(entries: Sequence[Entry], index: Index) -> Entry | None:
-    """Return what the last look at every access found, where the newest evaluation passes the same files without it."""
-    last = entries[-1]
-    files = last.solution_sha256, last.problem_sha256
-    same = [one for one in entries if one.backend == "sim" and (one.solution_sha256, one.problem_sha256) == files]
-    same = [one for one in same if one.verdict.passed or one.verdict.blames_solution]
-    if not (last.verdict.passed and any(one.verdict.blames_solution for one in same)):
-        return None
-    looked = (one for one in reversed(same) if index.evaluation(one.id).config.correctness.sanitize)
-    found = next(looked, last)
-    return found if found.verdict.blames_solution else None
 
 
 def _solution(name: str, last: Entry | None, fault: Entry | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from harness.model.evaluation import ProblemRef, SolutionRef, evaluation_key
 from harness.model.verdict import Verdict
 from harness.store.entry import Entry, config_hash
 from harness.store.index import Index
+from harness.store.sanitized import sanitized_fault
 from harness.workspace.selection import Task
 
 
@@ -66,11 +67,13 @@ def why_anew(task: Task, config: Config, environment: Environment, known: Index)
 
 
 def failed_last(tasks: Sequence[Task], environment: Environment, known: Index) -> list[Task]:
-    """The tasks whose solution's newest evaluation on this backend ended with another verdict than expected."""
+    """The tasks whose solution's newest evaluation on this backend ended with another verdict than expected, or passes
+    without the look at every access that found a fault."""
     found = []
     for task in tasks:
-        entry = known.latest(task.problem.name, task.solution.name, environment.backend)
-        if entry is not None and entry.verdict is not entry.expected_verdict:
+        entries = known.entries(problem=task.problem.name, solution=task.solution.name, backend=environment.backend)
+        last = (sanitized_fault(entries, known) or entries[-1]) if entries else None
+        if last is not None and last.verdict is not last.expected_verdict:
             found.append(task)
     return found
 

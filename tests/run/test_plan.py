@@ -18,7 +18,7 @@ from harness.run.plan import failed_last, plan, why_anew
 from harness.store.entry import Entry, entry_of
 from harness.workspace.selection import Task, select_tasks
 from harness.workspace.workspace import Workspace
-from tests.examples import environment, failed, passed
+from tests.examples import environment, failed, passed, sim_environment
 from tests.workspace.made import made_workspace
 from tests.workspace.test_problem import SOURCE
 
@@ -28,10 +28,17 @@ class Remembered:
 
     def __init__(self, *evaluations: Evaluation) -> None:
         self._entries = [entry_of(evaluation) for evaluation in evaluations]
+        self._evaluations = {evaluation.id: evaluation for evaluation in evaluations}
+
+    def entries(self, problem: str, solution: str, backend: str | None = None) -> list[Entry]:
+        wanted = (problem, solution, backend)
+        return [entry for entry in self._entries if (entry.problem, entry.solution, entry.backend) == wanted]
 
     def latest(self, problem: str, solution: str, backend: str | None = None) -> Entry | None:
-        wanted = (problem, solution, backend)
-        return next((e for e in reversed(self._entries) if (e.problem, e.solution, e.backend) == wanted), None)
+        return next(reversed(self.entries(problem, solution, backend)), None)
+
+    def evaluation(self, name: str) -> Evaluation:
+        return self._evaluations[name]
 
     def names(self) -> set[tuple[str, str]]:
         return {(entry.problem, entry.solution) for entry in self._entries}
@@ -159,3 +166,23 @@ def test_a_failure_that_is_expected_is_none_and_a_pass_that_is_not_is_one(worksp
     plain, tiled = select_tasks(workspace, ["pool"])
     known = Remembered(evaluated(plain, Verdict.WRONG_VALUES), evaluated(tiled))
     assert failed_last([plain, tiled], environment(), known) == [tiled]
+
+
+@pytest.mark.parametrize(
+    ("later", "is_failed"),
+    [("nothing", True), ("a sanitized pass", False), ("other files", False), ("another backend", False)],
+)
+def test_a_fault_that_a_look_at_every_access_found_has_failed_last(
+    workspace: Workspace, later: str, is_failed: bool
+) -> None:
+    """The newest evaluation passes without that look, so it can't have seen the fault."""
+    (task,) = select_tasks(workspace, ["pool"], ["plain"])
+    checked, simulated = Config(CorrectnessConfig(sanitize=True)), sim_environment()
+    found = replace(evaluated(task, Verdict.MEMORY_ERROR, checked, simulated), id="found")
+    newest = replace(evaluated(task, where=simulated), id="newest")
+    if later == "other files":
+        newest = replace(newest, solution=replace(newest.solution, sha256="ab" * 32))
+    between = [replace(evaluated(task, config=checked, where=simulated), id="fine")] * (later == "a sanitized pass")
+    elsewhere = [replace(evaluated(task), id="elsewhere")] * (later == "another backend")
+    asked = environment() if elsewhere else simulated
+    assert failed_last([task], asked, Remembered(found, *between, newest, *elsewhere)) == [task] * is_failed
