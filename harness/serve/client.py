@@ -42,6 +42,10 @@ def connect(url: str, token: str | None = None) -> Client:
     return Client(url, token)
 
 
+class _RequestTooLarge(UsageError):
+    """The server takes no request of this size."""
+
+
 class _Requests:
     """The requests and answers that both clients share."""
 
@@ -85,7 +89,7 @@ class _Requests:
         found: list[Submission] = []
         try:
             for one in islice(solutions, _AT_ONCE):
-                found.append(cls.submission(problem, one, **facts))
+                found.append(cls._keyed(cls.submission(problem, one, **facts)))
         except HarnessError as error:
             return found, error
         return found, None
@@ -97,7 +101,7 @@ class _Requests:
         jobs: list[dict[str, Any]] = []
         size = 0
         for one in asked:
-            keyed = one if one.key else one.model_copy(update={"key": uuid.uuid4().hex})
+            keyed = _Requests._keyed(one)
             size += len(keyed.model_dump_json().encode())
             if jobs and size > _MOST_BYTES:
                 yield {"jobs": jobs}
@@ -105,6 +109,27 @@ class _Requests:
             jobs.append(keyed.model_dump(mode="json"))
         if jobs:
             yield {"jobs": jobs}
+
+    @staticmethod
+    def _keyed(one: Submission) -> Submission:
+        return one if one.key else one.model_copy(update={"key": uuid.uuid4().hex})
+
+    @staticmethod
+    def smaller(asked: Sequence[Submission], refused: _RequestTooLarge) -> Iterator[Sequence[Submission]]:
+        """Jobs in place of those that were too large: halves; of a single one, a text that says so when it is loaded.
+
+        Raises: `refused` where no text of a solution is to blame.
+        """
+        if len(asked) > 1:
+            middle = len(asked) // 2
+            yield from (asked[:middle], asked[middle:])
+            return
+        (one,) = asked
+        size = len(one.solution.encode())
+        why = f"a text of {size:,} bytes is more than the server takes in a request (--most-mib); it wasn't judged"
+        if size <= 2 * len(text := f"raise ValueError({why!r})\n"):  # also where it is such a text already
+            raise refused
+        yield [one.model_copy(update={"solution": text})]
 
     @staticmethod
     @contextmanager
@@ -127,8 +152,10 @@ class _Requests:
             detail = answer.json()["detail"]
         except (ValueError, KeyError, TypeError):
             detail = answer.text[:200]
-        kind = UsageError if answer.status_code < 500 else MachineError
-        raise kind(f"{answer.request.method} {answer.request.url}: {answer.status_code}: {detail}")
+        kind = MachineError if answer.status_code >= 500 else UsageError
+        raise (_RequestTooLarge if answer.status_code == 413 else kind)(
+            f"{answer.request.method} {answer.request.url}: {answer.status_code}: {detail}"
+        )
 
     def pause_s(self, answer: httpx.Response | None, attempt: int) -> float | None:
         """The seconds until a request is made again; None where its answer is final."""
@@ -187,12 +214,13 @@ class Client(_Requests, AbstractContextManager["Client"]):
         return self.evaluation(job.id)
 
     def evaluate_many(self, problem: _Text, solutions: Iterable[_Text], **facts: Any) -> Iterator[Evaluation]:
-        """Evaluations in the order of `solutions`, of which some are handed in ahead."""
+        """Evaluations in the order of `solutions`, of which some are handed in ahead. A text that is larger than the
+        server takes gets a `load_error` that says so."""
         source, waiting, wrong = _several(solutions), deque[QueuedJob](), None
         while True:
             if len(waiting) < _AT_ONCE and not wrong:
                 some, wrong = self.next_ones(problem, source, facts)
-                waiting += self.submit(some)
+                waiting += self._submit_each(some)
             if not waiting and wrong:
                 raise wrong
             if not waiting:
@@ -204,6 +232,14 @@ class Client(_Requests, AbstractContextManager["Client"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _submit_each(self, asked: Sequence[Submission]) -> list[QueuedJob]:
+        """Submit jobs that have keys, and what smaller() gives in place of those that are too large."""
+        try:
+            return self.submit(asked)
+        except _RequestTooLarge as error:
+            refused = error
+        return [job for some in self.smaller(asked, refused) for job in self._submit_each(some)]
 
     def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
         attempt = 0
@@ -263,7 +299,7 @@ class AsyncClient(_Requests, AbstractAsyncContextManager["AsyncClient"]):
         source, jobs, wrong, is_over = _several(solutions), list[QueuedJob](), None, False
         while not is_over:
             some, wrong = self.next_ones(problem, source, facts)
-            jobs += await self.submit(some)
+            jobs += await self._submit_each(some)
             is_over = not some or wrong is not None
         for job in jobs:
             yield await self.evaluation(job.id)
@@ -275,6 +311,14 @@ class AsyncClient(_Requests, AbstractAsyncContextManager["AsyncClient"]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def _submit_each(self, asked: Sequence[Submission]) -> list[QueuedJob]:
+        """See Client._submit_each()."""
+        try:
+            return await self.submit(asked)
+        except _RequestTooLarge as error:
+            refused = error
+        return [job for some in self.smaller(asked, refused) for job in await self._submit_each(some)]
 
     async def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
         attempt = 0

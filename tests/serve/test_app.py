@@ -198,6 +198,35 @@ def test_a_body_that_is_too_large_is_refused(door: Door, is_said: bool) -> None:
     assert submit(client, job()).status_code == 202
 
 
+@pytest.mark.parametrize(
+    ("size", "headers", "read"),
+    [(20_000, {}, 20_000), (20_000, {"Expect": "100-continue"}, 0), (2**27, {}, 0)],
+)
+def test_what_is_too_large_is_read_before_it_is_refused(
+    door: Door, size: int, headers: dict[str, str], read: int
+) -> None:
+    """Else the end of the connection may overtake the answer, unless the client waits for that, or sends for ever."""
+    sent = {**JSON, **headers, "Content-Length": str(size)}
+    answers: list[dict[str, Any]] = []
+    pieces: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        pieces.append(b"x" * 1_000)
+        return {"type": "http.request", "body": pieces[-1], "more_body": 1_000 * len(pieces) < size}
+
+    async def send(message: dict[str, Any]) -> None:
+        answers.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/jobs",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
+    }
+    asyncio.run(door(most_bytes=10_000).app(scope, receive, send))
+    assert (answers[0]["status"], 1_000 * len(pieces)) == (413, read)
+
+
 def test_a_full_disk_loses_nothing_that_was_accepted(door: Door, queue: JobQueue, tmp_path: Path) -> None:
     client = door()
     (kept,) = submit(client, job()).json()["jobs"]

@@ -29,6 +29,19 @@ def test_large_jobs_go_in_requests_that_a_server_takes(monkeypatch: pytest.Monke
     assert list(Client.bodies([])) == []
 
 
+def test_in_place_of_what_is_too_large_go_halves_and_then_a_text_that_says_so() -> None:
+    asked = [Submission(problem="relu", solution="x" * size, key=str(size)) for size in (9_000, 1, 2)]
+    refused = client_module._RequestTooLarge("413")
+    assert [[one.key for one in some] for some in Client.smaller(asked, refused)] == [["9000"], ["1", "2"]]
+    ((large,),) = Client.smaller(asked[:1], refused)
+    assert (large.name, large.key, "9,000" in large.solution) == (asked[0].name, "9000", True)
+    with pytest.raises(ValueError, match="--most-mib"):
+        exec(large.solution)
+    for one in (large, asked[1]):  # then the problem's text is too large
+        with pytest.raises(UsageError, match="413"):
+            list(Client.smaller([one], refused))
+
+
 def test_a_text_is_named_by_its_hash_and_a_file_by_its_name(tmp_path: Path) -> None:
     assert Client.submission("relu", "").name == "source-e3b0c44298fc"
     assert Submission(problem="relu", solution="x").name == "source-2d711642b726"

@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness.api.loading import source_name
 from harness.errors import UsageError
 from harness.store.journal import read_journals
 from tests.cli.shell import python
 from tests.machine import ROOT
+from tests.wording import tells
 
 pytestmark = pytest.mark.sim
 
@@ -112,6 +114,31 @@ def test_odd_texts_get_verdicts_and_what_was_before_a_missing_file_too(workspace
             next(evaluations)
     assert [one.verdict.value for one in found] == ["load_error", "load_error", "wrong_values"]
     assert len({one.solution.name for one in found}) == 3
+
+
+def test_a_text_that_is_too_large_fails_alone(workspace: Path) -> None:
+    """Three of those that are sent together are more than a request may have, and one is so by itself."""
+    texts = [f"{PLAIN.format(f'x * {n}')}#{'é' * size}" for n, size in enumerate((3 * 10**5, 2**23, 2 * 10**5, 0))]
+
+    async def ask(address: str) -> list[harness.Evaluation]:
+        async with harness.AsyncClient(address) as client:
+            return [one async for one in client.evaluate_many("double", texts)]
+
+    with serving(workspace, "--most-mib", "1") as (address, _):
+        with harness.connect(address) as client:
+            found = list(client.evaluate_many("double", texts))
+            with pytest.raises(UsageError, match="413"):
+                client.evaluate("double", texts[1])
+            with pytest.raises(UsageError, match="413"):
+                next(client.evaluate_many(f"{DOUBLE}#{'x' * 2**20}", texts))
+        again = asyncio.run(ask(address))
+    for evaluations in (found, again):
+        verdicts = [one.verdict.value for one in evaluations]
+        assert verdicts == ["wrong_values", "load_error", "no_custom_kernel", "wrong_values"]
+        assert [one.solution.name for one in evaluations] == [source_name(text) for text in texts]
+    failure = found[1].failure
+    assert failure is not None
+    assert tells(failure.reason, "--most-mib")
 
 
 def test_others_are_let_in_with_tokens_alone(workspace: Path) -> None:
