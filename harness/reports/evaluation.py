@@ -16,6 +16,7 @@ from harness.model.evaluation import Evaluation, Failure, Work
 from harness.model.languages import languages_in
 from harness.model.roofline import share_of_baseline, shares_of_parts
 from harness.model.verdict import Verdict
+from harness.reports.bare_files import by_its_files
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, number, verdict_span
 from harness.reports.evidence import evidence_blocks, seen_by, short_name, trace_blocks
 from harness.reports.numbers import (
@@ -86,31 +87,21 @@ def simulated_words(evaluation: Evaluation) -> str:
 def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> Iterator[Block]:
     """Say why it failed and what to do next; the details when asked for. Where the simulator has seen a fault, its line
     and what else was seen are no details."""
-    yield Prose(_by_its_files(evaluation, failure.reason))
+    yield Prose(by_its_files(evaluation, failure.reason))
     if checks := seen_by(failure):
         yield Line(f"seen by: {checks} (see 'harness explain {failure.evidence[0].check}')")
     details = failure.details
     if details and not verbose and evaluation.verdict not in _DETAILS_AT_ONCE:
         details = details.partition("\n\n")[0] if _QUOTED_LINE.match(details) else None
     if details and (unsaid := _unsaid(details, failure.reason)):
-        yield Prose(_by_its_files(evaluation, unsaid), "faint")
-    yield Line((Span("next: ", "strong"), _by_its_files(evaluation, failure.next_step)))
+        yield Prose(by_its_files(evaluation, unsaid), "faint")
+    yield Line((Span("next: ", "strong"), by_its_files(evaluation, failure.next_step)))
 
 
 def _unsaid(details: str, reason: str) -> str:
     """Leave out lines that repeat the reason: a compiler's first error, the end of a traceback."""
     parts = ((line, _SAYING.match(line)) for line in details.splitlines())
     return "\n".join(line for line, said in parts if not (said and f": {said['what']}" in reason)).strip("\n")
-
-
-def _by_its_files(evaluation: Evaluation, words: str) -> str:
-    """Call bare files as the user does, where the words mean the copies that were judged."""
-    problem, solution = evaluation.problem, evaluation.solution
-    files = {"problem.py": problem.file, "solution.py": solution.file}
-    folders = f"problems/{re.escape(problem.name)}/|solutions/{re.escape(problem.name)}/{re.escape(solution.name)}/"
-    return re.sub(
-        rf"(?<![\w./-])(?:{folders})?(problem\.py|solution\.py)\b", lambda match: files[match[1]] or match[0], words
-    )
 
 
 def record(evaluation: Evaluation) -> Pairs:
@@ -168,7 +159,7 @@ def surroundings(evaluation: Evaluation) -> Iterator[Section]:
         level = f"level {evaluation.confinement}: " if evaluation.confinement else ""
         yield Section("protections", [Line(level + ", ".join(evaluation.protections))])
     if evaluation.remarks:
-        yield Section("remarks", [Prose(remark) for remark in evaluation.remarks])
+        yield Section("remarks", [Prose(by_its_files(evaluation, remark)) for remark in evaluation.remarks])
 
 
 def environment_facts(environment: Environment) -> Pairs:

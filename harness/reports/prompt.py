@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.model.evaluation import Evaluation, Failure
 from harness.model.timing import Timing
+from harness.reports.bare_files import by_its_files
 from harness.reports.evidence import seen_by
 from harness.reports.markdown import fenced
 from harness.reports.numbers import format_speedup
@@ -75,7 +76,7 @@ def _pieces(evaluation: Evaluation) -> Iterator[str]:
     if not verdict.passed and not verdict.blames_solution:
         yield "This says nothing of your solution: it couldn't be judged."
     if evaluation.failure:
-        yield from _failure(evaluation.failure)
+        yield from _failure(evaluation, evaluation.failure)
     if evaluation.timing:
         yield "\n".join(["# Speed", "", *_times(evaluation, evaluation.timing)])
     elif verdict.passed:
@@ -84,20 +85,22 @@ def _pieces(evaluation: Evaluation) -> Iterator[str]:
     if kernels := list(_kernels(evaluation)):
         yield "\n".join(["# Kernels", "", *kernels])
     if evaluation.remarks:
-        yield "\n".join(["# Remarks", "", *(f"- {one_line(remark)}" for remark in evaluation.remarks)])
+        yield "\n".join(
+            ["# Remarks", "", *(f"- {one_line(by_its_files(evaluation, one))}" for one in evaluation.remarks)]
+        )
     for name, text in evaluation.solution.files.items():
         if name.endswith((".py", ".cu", ".cuh", ".cpp", ".h")):
-            yield f"# {one_line(name)}, as it was judged\n\n{fenced(text)}"
+            yield f"# {one_line(by_its_files(evaluation, name))}, as it was judged\n\n{fenced(text)}"
 
 
-def _failure(failure: Failure) -> Iterator[str]:
+def _failure(evaluation: Evaluation, failure: Failure) -> Iterator[str]:
     where = f" (case {one_line(failure.case)})" if failure.case else ""
-    yield f"# What failed{where}\n\n{one_line(failure.reason)}"
+    yield f"# What failed{where}\n\n{one_line(by_its_files(evaluation, failure.reason))}"
     if checks := seen_by(failure):
         yield f"Seen by: {one_line(str(checks))}"
     if failure.details:
-        yield fenced(shortened(failure.details, _LONGEST_DETAILS))
-    yield f"# What to do next\n\n{one_line(failure.next_step)}"
+        yield fenced(shortened(by_its_files(evaluation, failure.details), _LONGEST_DETAILS))
+    yield f"# What to do next\n\n{one_line(by_its_files(evaluation, failure.next_step))}"
 
 
 def _times(evaluation: Evaluation, timing: Timing) -> Iterator[str]:

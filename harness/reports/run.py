@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
+from harness.reports.bare_files import by_its_files
 from harness.reports.baselines import baselines_blocks
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, number, table_of
 from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words, solution_ns
@@ -67,7 +68,7 @@ def remark_lines(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
     is_one_problem = len({one.problem.name for one in evaluations}) == 1
     for one in evaluations:
         name = one.solution.name if is_one_problem else f"{one.problem.name}/{one.solution.name}"
-        for remark in dict.fromkeys(one.remarks):
+        for remark in dict.fromkeys(by_its_files(one, remark) for remark in one.remarks):
             whose.setdefault(remark, []).append(name)
     for remark, names in whose.items():
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import Shell
+from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
 pytestmark = pytest.mark.sim
@@ -22,5 +23,8 @@ def test_words_name_the_files_that_were_named(harness: Shell, tmp_path: Path, mo
     assert "on import of b/mine.py" in run.out
     assert 'File "b/mine.py", line 2' in run.out
     assert "solution.py" not in run.out
+    told = harness("feedback", "last").out
+    assert tells(told, "on import of b/mine.py", "b/mine.py", "b/mine.py, as it was judged")
+    assert "solution.py" not in told
     shown = harness("show", "last").out
     assert "harness run b/mine.py --reference a/ref.py" in shown
