@@ -112,7 +112,10 @@ def prompt(problem: ProblemName) -> None:
     from harness.workspace.workspace import find_workspace
 
     found = find_workspace(Path.cwd()).problem(problem)
-    text = prompt_text(found.title, found.source, found.precision, found.changes, found.description, found.backward)
+    text = prompt_text(
+        *(found.title, found.source, found.precision, found.changes, found.description),
+        *(found.backward, found.state),
+    )
     typer.echo(text, nl=False)
 
 

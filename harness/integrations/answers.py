@@ -23,7 +23,10 @@ _AT_ONCE = 32
 def task_text(problem: str, workspace: Path | None = None) -> str:
     """A problem as a task for a model, as `harness prompt` prints it. Raises: UsageError, InvalidFile."""
     found = harness.load_problem(problem, workspace=workspace)
-    return prompt_text(found.title, found.source, found.precision, found.changes, found.description, found.backward)
+    return prompt_text(
+        *(found.title, found.source, found.precision, found.changes, found.description),
+        *(found.backward, found.state),
+    )
 
 
 def code_in(answer: str) -> str:

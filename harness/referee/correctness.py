@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -30,6 +31,8 @@ Watch = Callable[[TurnTaken, int, bool], None]
 """Takes a turn of the solution whose calls began on an idle device, the referee's wall clock around it, in ns, and
 whether it was traced; may raise SolutionFailed."""
 _IDLE = Conditions()
+_LEAST_TURNS = 3
+"""Turns with get_inputs()'s own inputs where no variant is tried, as of integers: else few calls were all."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,13 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
         found.judge(case, [Drawn(next_seed()) for _ in range(calls)], is_traced=index == traced)
         if found.failed:
             return found.outcome(case)
-    variants = fair_variants(case.setting, iter(next_seed, None), case.rng)
+    # Of their own, whether an earlier solution has them drawn already: a seed repeats what follows.
+    seeds_of_variants = iter(seeds_of(case.setting, "variants"), None)
+    variants = fair_variants(case.setting, seeds_of_variants, random.Random(case.setting.seed("variants")))
+    for _ in range(0 if variants.drawn else _LEAST_TURNS - seeds):
+        found.judge(case, [Drawn(next_seed()) for _ in range(most_calls)])
+        if found.failed:
+            return found.outcome(case)
     found.remarks += variants.remarks
     far = [one for one in variants.drawn if not one.decides]
     near = [one for one in variants.drawn if one.decides]

@@ -17,7 +17,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
 from harness.referee.setting import Setting
-from harness.referee.tolerance import TOLD_BY
+from harness.referee.tolerance import TOLD_BY, least_for, unit_of
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import CallTaken
@@ -99,6 +99,18 @@ def judge_values(
             eager = setting.oracle.native(copied(inputs))
             compared = compared_with_oracle(got, inputs, setting, held_to, eager)
     return compared
+
+
+def judge_left(got: torch.Tensor, want: torch.Tensor, setting: Setting) -> OutputComparison:
+    """Compare what a call left in an input with what the reference leaves: by the tolerance of outputs, as a share of
+    these values' own size."""
+    tolerance = setting.problem.tolerance
+    if tolerance is None:
+        share = max((one.share for one in setting.evidence), default=0.0)
+        tolerance = unit_of(want).times(max(share, least_for(want.dtype, setting.precision)))
+    comparison = Comparison(tuple(want.shape), got.dtype, tolerance)
+    comparison.add(got, want)
+    return comparison.result()
 
 
 def compared_with_oracle(

@@ -14,8 +14,9 @@ from harness.model.verdict import Verdict
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.oracle import piece_bytes
+from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.answers.reference import Reference
-from harness.referee.buffers.slots import PROCESS_BYTES, tensor_bytes
+from harness.referee.buffers.slots import PROCESS_BYTES
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import Problem
 

@@ -22,10 +22,9 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.output_spec import OutputSpec
+from harness.referee.answers.output_spec import OutputSpec, tensor_bytes
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.case_turns import at
-from harness.referee.buffers.slots import tensor_bytes
 from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
 from harness.referee.inputs.draws import Drawn, make_inputs

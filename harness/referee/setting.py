@@ -128,12 +128,29 @@ class Setting:
 
     @functools.cached_property
     def changed_inputs(self) -> frozenset[int]:
-        """The inputs that the reference itself changes, by their positions."""
+        """The inputs that the reference itself changes, by their positions. Raises: InvalidProblem where problem.yaml
+        names another as its state."""
         seed = self.seed("inputs", "changed")
         given, kept = (self.reference.make_inputs(seed) for _ in range(2))
         self.oracle.native(given)
         pairs = enumerate(zip(given, kept, strict=True))
-        return frozenset(n for n, (one, two) in pairs if isinstance(one, torch.Tensor) and not torch.equal(one, two))
+        changed = {n for n, (one, two) in pairs if isinstance(one, torch.Tensor) and not torch.equal(one, two)}
+        places = self.reference.positions(len(given))
+        for name in self.problem.state:
+            if name not in places:
+                raise InvalidProblem(f"state: forward() has no argument '{name}', but {', '.join(places) or 'none'}")
+            if changed.isdisjoint(places[name]):
+                raise InvalidProblem(f"state: Model.forward() leaves '{name}' as it was")
+        return frozenset(changed)
+
+    @property
+    def state(self) -> frozenset[int]:
+        """The inputs of problem.yaml's `state`, of those that the reference changes. Raises: InvalidProblem."""
+        if not self.problem.state:
+            return frozenset()
+        changed = self.changed_inputs
+        places = self.reference.positions(max(changed) + 1)
+        return frozenset(n for name in self.problem.state for n in places[name] if n in changed)
 
     def inputs_with_rows(self, seed: int) -> list[Any]:
         """Make inputs, and have it found out which of their rows are independent, by a run that may change them."""

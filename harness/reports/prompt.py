@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.model.evaluation import Evaluation, Failure
@@ -28,6 +28,7 @@ _RULES = """\
 - Outputs are compared with the reference in float64, on several seeds and on changed inputs. Speed
   counts only where values are right."""
 _PRECISION = "\n- The declared precision is {}."
+_STATE = "\n- Calls change {} for later ones: leave in it what Model leaves, in place."
 _STEP = """
 - A call is a training step: forward(), then backward with random gradients of the outputs. The gradients of inputs and
   parameters are compared and timed as well: call your kernels in a torch.autograd.Function."""
@@ -40,10 +41,12 @@ def prompt_text(
     cases: Mapping[str, Mapping[str, Any]],
     description: str = "",
     backward: bool = False,
+    state: Sequence[str] = (),
 ) -> str:
     """`source` is the reference's; `cases` are the problem's, with what each changes of it. `backward`: a call is a
-    training step."""
+    training step. `state`: the arguments that it changes for later calls."""
     rules = _RULES + (_PRECISION.format(precision) if precision else "") + (_STEP if backward else "")
+    rules += "".join(map(_STATE.format, state))
     pieces = [
         "Write a faster replacement for the PyTorch module Model below, with GPU kernels of your own.",
         f"# Task: {harmless(title)}\n\n{harmless(description).strip()}".rstrip(),

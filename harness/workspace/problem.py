@@ -80,6 +80,8 @@ class ProblemFile:
     """True where rows along dimension 0 don't depend on each other; this is verified before it is used."""
     backward: bool = False
     """True: a call is a training step, which gives the gradients of inputs and parameters as well."""
+    state: tuple[str, ...] = ()
+    """Arguments of forward() that a call changes for later ones, such as a cache: what they hold then is judged."""
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
     where the operation has a meaning for them."""
@@ -93,7 +95,8 @@ class Problem:
 
     `independent_batch`: rows along dimension 0 of tensor inputs and outputs don't depend on each other, so that the
     oracle may work in pieces; checked on a small case before it is relied on. `backward`: a call is a training step,
-    forward and backward. `batch_statistics`: normalisations take the batch's, as in training mode.
+    forward and backward. `state`: arguments that a call changes for later ones. `batch_statistics`: normalisations take
+    the batch's, as in training mode.
     """
 
     name: str
@@ -108,6 +111,7 @@ class Problem:
     cases: dict[str, Case]
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     backward: bool = False
+    state: tuple[str, ...] = ()
     batch_statistics: bool = False
     file: str | None = None
     """The path of the bare file that it was made of, as it was named."""
@@ -154,6 +158,7 @@ def load_problem(folder: Path) -> Problem:
         cases={FULL: Case(), **{name: case or Case() for name, case in written.cases.items() if name != FULL}},
         variants=tuple(dict.fromkeys(written.variants)),
         backward=written.backward,
+        state=written.state,
     )
 
 

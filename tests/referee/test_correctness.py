@@ -476,6 +476,87 @@ def test_a_case_begins_with_late_inputs_and_has_idle_turns_too(double: Setting) 
     assert len(worker.turns[0].calls) == 1
 
 
+CACHE = """\
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, cache, new):
+        cache[:, 5] = new
+        return cache.sum(dim=1)
+
+def get_inputs():
+    return [torch.randn(3, 17, 24), torch.randn(3, 24)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def keeping(cache: Any, new: Any) -> Any:
+    cache[:, 5] = new
+    return cache.sum(1)
+
+
+def spoiling(cache: Any, new: Any) -> Any:
+    total = keeping(cache, new)
+    cache.fill_(777.0)
+    return total
+
+
+def near(cache: Any, new: Any) -> Any:
+    total = keeping(cache, new)
+    cache.mul_(1 + 1e-6)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("forward", "undeclared", "declared"),
+    [
+        (keeping, None, None),
+        (near, None, None),
+        (lambda cache, new: keeping(cache.clone(), new), None, "input 0"),
+        (spoiling, "input 0", "input 0"),
+        (lambda cache, new: keeping(cache, new) + new.zero_(), "input 1", "input 1"),
+    ],
+    ids=["in place", "within the tolerance", "elsewhere", "spoilt", "the other input"],
+)
+def test_what_a_call_leaves_in_inputs_that_the_reference_changes_is_judged(
+    tmp_path: Path, forward: Any, undeclared: str | None, declared: str | None
+) -> None:
+    """A state must be what it leaves; another may be as it was."""
+    model = type("Solution", (nn.Module,), {"forward": lambda self, *given: forward(*given)})
+    for yaml, part in (("", undeclared), ("state: [cache]\n", declared)):
+        setting = setting_of(tmp_path, CACHE, yaml)
+        if part is None:
+            require_passed(checked(setting, model)[0])
+        else:
+            assert tells(verdict_of(setting, model)[1], part)
+
+
+@pytest.mark.parametrize("name", ["new", "nope"])
+def test_a_state_that_the_reference_leaves_alone_is_the_problems_mistake(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidProblem, match=f"'{name}'"):
+        checked(setting_of(tmp_path, CACHE, f"state: [{name}]\n"), Honest)
+
+
+def test_of_integers_more_calls_are_made_than_are_asked_for(tmp_path: Path) -> None:
+    """No variant changes them."""
+    source = problem_text("x * 2", "torch.randint(0, 9, (rows, columns))", constants="rows = 6\ncolumns = 50")
+    _, worker = checked(setting_of(tmp_path, source), Honest, seeds=1)
+    assert len(worker.turns) == 1 + 3
+
+
+def test_a_seed_repeats_the_turns(double: Setting) -> None:
+    """Also where variants were drawn for an earlier solution."""
+
+    def turns() -> list[tuple[int, ...]]:
+        outcome, worker = checked(double, Honest, seeds=8)
+        return [tuple(len(turn.calls) for turn in worker.turns), tuple(check.seed for check in outcome.checks)]
+
+    assert turns() == turns()
+
+
 def test_who_is_wrong_only_where_inputs_come_late_is_told_so(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     now: list[Conditions] = [Conditions()]
 

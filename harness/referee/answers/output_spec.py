@@ -85,3 +85,8 @@ def dtype_name(dtype: torch.dtype) -> str:
 def shape_and_dtype(value: torch.Tensor) -> tuple[Sequence[int], str]:
     """Return the shape and the dtype's name."""
     return tuple(value.shape), dtype_name(value.dtype)
+
+
+def tensor_bytes(values: Sequence[Any]) -> int:
+    """Return the size of the tensors among some values."""
+    return sum(value.numel() * value.itemsize for value in values if isinstance(value, torch.Tensor))

@@ -185,6 +185,20 @@ class Reference:
         names = [f"input {number}" for number in range(len(forms), len(forms) + rest)]
         return found + [(name, [name]) for name in names]
 
+    def positions(self, count: int) -> dict[str, tuple[int, ...]]:
+        """The positions of each argument of Model.forward() among `count` parts of inputs."""
+        places = itertools.count()
+        forms = self.forms or (None,) * count
+        return {
+            name: tuple(next(places) for _, parts in leaves(form, name) for _ in parts)
+            for name, form in zip(self._arguments, forms, strict=False)
+        }
+
+    @property
+    def _arguments(self) -> list[str]:
+        """The names of Model.forward()'s arguments."""
+        return list(inspect.signature(self._module.Model.forward).parameters)[1:]
+
     def make_inputs(self, seed: int) -> list[Any]:
         """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes. Returns the parts
         of the inputs, as which the models that are constructed here take them. A training step's cotangents follow."""
@@ -238,9 +252,8 @@ class Reference:
     def _gradients(self, inputs: Sequence[Any]) -> tuple[str, ...]:
         if not self.step:
             return ()
-        arguments = list(inspect.signature(self._module.Model.forward).parameters)[1:]
-        forms = self.forms or (None,) * len(arguments)
-        named = [leaf for name, form in zip(arguments, forms, strict=False) for leaf in leaves(form, name)]
+        forms = self.forms or (None,) * len(self._arguments)
+        named = [leaf for name, form in zip(self._arguments, forms, strict=False) for leaf in leaves(form, name)]
         of_parts = [part for _, parts in named for part in parts]
         pairs = itertools.zip_longest(inputs[: -self.step.cotangents], of_parts)
         return (*(name or "an input" for value, name in pairs if is_differentiable(value)), *self.step.parameters)

@@ -274,7 +274,7 @@ def open_buffers(setting: Setting, host: Host, capacity: Capacity) -> Iterator[B
     if setting.reference.on_gpu:
         torch.cuda.empty_cache()
     slots = capacity.slots(setting, inputs)
-    changed = setting.changed_inputs if host.sees_writes else ()
+    changed = setting.changed_inputs if host.sees_writes or setting.problem.state else ()
     with Buffers(host, setting.spec, slots.count, slots.is_short, changed) as buffers:
         for slot in range(buffers.slots):
             buffers.lay_inputs(inputs, slot)

@@ -11,8 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import random
-import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,11 +27,11 @@ from harness.referee.buffers.laid import KeptRow, Laid, imprint, is_unchanged
 from harness.referee.buffers.turns import Taken, Weights, construct_arm, give_back, take_turn
 from harness.referee.computed_in import computed_in, what_explains
 from harness.referee.inputs.draws import Drawn, make_inputs
-from harness.referee.judgement import judge_form, judge_sharing, judge_values
+from harness.referee.judgement import describe_mismatch, judge_form, judge_left, judge_sharing, judge_values
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.device import Conditions
+from harness.sandbox.wire.device import MADE_TWICE, Conditions
 from harness.sandbox.wire.messages import TakeTurn
 
 _CHEAP_BYTES = 2**26
@@ -61,7 +60,7 @@ class CaseTurns:
         self.worker = worker
         self.config = config
         self.conduct = conduct
-        self.rng = random.Random(secrets.randbits(64))
+        self.rng = random.Random(setting.seed("turns"))
         self.weights = Weights("none")
         self._are_given_back = True
 
@@ -167,7 +166,7 @@ class CaseTurns:
                         self._require_lasting_shapes(one)
                     raise
                 judge_sharing(call, self.setting.spec)
-        self._require_unchanged(taken.laid)
+        self._require_unchanged(taken)
         return taken
 
     def _require_lasting_shapes(self, drawn: Drawn) -> None:
@@ -251,17 +250,40 @@ class CaseTurns:
         imprints = ({n: imprint(value) for n, value in self.buffers.inputs(slot).items()} for slot in slots)
         return Laid(drawn, slots, tuple(imprints))
 
-    def _require_unchanged(self, laid: Laid) -> None:
+    def _require_unchanged(self, taken: Taken) -> None:
+        laid = taken.laid
         for imprints, one, slot in zip(laid.imprints, laid.drawn, laid.slots, strict=True):
-            for number, content in self.buffers.inputs(slot).items():
-                if is_unchanged(content, imprints[number]) or number in self.setting.changed_inputs:
-                    continue
-                with at(self.setting.case, one):
+            contents = self.buffers.inputs(slot).items()
+            touched = {number for number, content in contents if not is_unchanged(content, imprints[number])}
+            if not touched and not self.setting.problem.state:
+                continue
+            with at(self.setting.case, one):
+                for number in touched - self.setting.changed_inputs:
                     raise SolutionFailed(
                         Verdict.WRONG_VALUES,
                         f"{self._part(number)} was changed by the call",
                         next_step="write into a tensor of your own (torch.empty_like(x)) instead of the input; "
                         "look for in-place operations and for writes out of bounds",
+                    )
+                if taken.asked.conditions.metric not in MADE_TWICE:
+                    self._require_left_alike(one, slot, touched | self.setting.state)
+
+    def _require_left_alike(self, drawn: Drawn, slot: int, numbers: Collection[int]) -> None:
+        """Require that inputs which the reference changes hold what it leaves in them. Raises: SolutionFailed."""
+        if drawn.variant is not None:  # its tolerances are those of outputs
+            return
+        with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
+            left = make_inputs(self.setting, drawn)
+            self.setting.oracle.native(left)
+            for number in sorted(numbers):
+                compared = judge_left(self.buffers.values(slot)[number], left[number], self.setting)
+                if not compared.passed:
+                    raise SolutionFailed(
+                        Verdict.WRONG_VALUES,
+                        f"{self._part(number)}, which Model.forward() changes, holds other values after the call: "
+                        f"{describe_mismatch(compared)}",
+                        next_step="leave in it what Model.forward() leaves"
+                        + ("" if number in self.setting.state else ", or what was there"),
                     )
 
     def _part(self, number: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from harness.model.arms import ReferenceArm
+from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.setting import Setting
 
 CALLS = 2
@@ -85,10 +86,6 @@ class Capacity:
         slots = int(min(left_beside(self.references), total * _SHARED_SHARE) // slot)
         is_short = left_beside(self.references[:1]) < slot  # others may be left out
         return Slots(max(1, min(self.calls, slots)), is_short)
-
-
-def tensor_bytes(values: Sequence[Any]) -> int:
-    return sum(value.numel() * value.itemsize for value in values if isinstance(value, torch.Tensor))
 
 
 def can_keep_outputs(setting: Setting) -> bool:

@@ -12,8 +12,8 @@ import torch
 from torch.nn import functional
 
 from harness.model.verdict import Verdict
+from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.answers.reference import Reference
-from harness.referee.buffers.slots import tensor_bytes
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.ties import has_open_order
 from harness.referee.setting import Setting

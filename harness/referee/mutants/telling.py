@@ -16,6 +16,8 @@ from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.referee.tolerance import TOLD_BY, reaches
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
+_COPY = "input_returned"
+"""A copy may be the right answer. Where it needn't be, as after a new normalisation, varied parameters show that."""
 _NAMED = 2
 _EXAMINED = 2**16
 """The number of elements of each output on which mutants are tried, where rows are independent."""
@@ -32,12 +34,14 @@ def telling(setting: Setting) -> Setting:
         return setting
     if setting.spec.nbytes == 0:
         raise InvalidProblem(f"the output of {setting.case} is empty, so that any kernel would pass: give it elements")
-    if any(True for _ in setting.model.parameters()):
+    if _has_parameters(setting):
         with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
             facts = (setting.problem, setting.case, setting.master_seed, setting.reference.device, setting.repeat)
             varied = prepare_setting(*facts, Lessons(passes.name), setting.tries)
             if untold(varied) is None:
                 return varied
+    if passes.name == _COPY:
+        return setting
     raise InvalidProblem(
         f"a kernel that {passes.what} would pass ({setting.case}, mutant {passes.name}): whatever the inputs and the "
         "parameters, right answers lie too near to it for this reference's own precision"
@@ -53,9 +57,10 @@ def describe_varied(setting: Setting) -> str:
 
 
 def describe_neutral(setting: Setting) -> str | None:
-    """The remark on parameters that are ones or zeros throughout, as those of a new normalisation; None where none
-    are."""
-    named = [name for name, value in setting.model.named_parameters() if _is_neutral(value)]
+    """The remark on parameters and statistics that are ones or zeros throughout, as those of a new normalisation; None
+    where none are."""
+    state = (*setting.model.named_parameters(), *setting.model.named_buffers())
+    named = [name for name, value in state if _is_neutral(value)]
     if not named:
         return None
     names = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
@@ -75,13 +80,18 @@ def untold(setting: Setting) -> Mutant | None:
     """
     if setting.problem.tolerance is not None:
         return None
-    left = [mutant for mutant in OF_THE_ANSWER if mutant.name in _CRUDEST]
+    names = (*_CRUDEST, _COPY) if _has_parameters(setting) else _CRUDEST
+    left = sorted((one for one in OF_THE_ANSWER if one.name in names), key=lambda one: names.index(one.name))
     for specimen in _specimens(setting):
         left = [mutant for mutant in left if not _is_told(mutant, specimen)]
         if not left:
             return None
         del specimen  # before the next one asks for as much memory
     return left[0]
+
+
+def _has_parameters(setting: Setting) -> bool:
+    return any(True for _ in setting.model.parameters())
 
 
 def _specimens(setting: Setting) -> Iterator[Specimen]:

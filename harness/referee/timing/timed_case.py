@@ -28,6 +28,7 @@ from harness.referee.timing.references import BaselineFailed, References, refere
 from harness.referee.timing.series import Series
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.device import MADE_TWICE
 from harness.sandbox.wire.messages import Described
 
 _BRIEF_NS = 100_000
@@ -178,6 +179,11 @@ class TimedCase:
         buffers, references = self._case.buffers, self._references
         rows: list[Row] = []
         for metric in metrics:
+            if metric in MADE_TWICE and self._case.setting.changed_inputs:
+                references.remarks.append(
+                    f"{metric} isn't measured: its calls are made twice, and Model.forward() changes its inputs"
+                )
+                continue
             self._notify(f"timing {metric}")
             try:
                 rows.append(measure_row(arms, metric, config, self._case.rng, self._most_calls))

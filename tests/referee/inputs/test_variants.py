@@ -467,7 +467,7 @@ TheFirstTwice = computing(lambda x: x.square().sum() + x[0].square())
 
 @pytest.mark.parametrize("model", [AllButTheLast, TheFirstTwice])
 def test_who_miscounts_the_terms_of_a_long_sum_is_seen(tmp_path: Path, model: type[nn.Module]) -> None:
-    """One of 12,345 terms is less than the tolerance of their sum."""
+    """One of 34,567 terms is less than the tolerance of their sum."""
     for variants, is_seen in (("", False), ("few_terms", True)):
-        setting = made(tmp_path, "x.square().sum()", "torch.rand(12345)", f"variants: [{variants}]\n")
+        setting = made(tmp_path, "x.square().sum()", "torch.rand(34567)", f"variants: [{variants}]\n")
         assert (checked(setting, model, seeds=1)[0].failed is not None) is is_seen

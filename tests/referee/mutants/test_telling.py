@@ -57,6 +57,18 @@ def test_where_inputs_tell_nothing_parameters_are_varied(tmp_path: Path, source:
     assert untold(varied) is None
 
 
+def test_where_a_copy_passes_by_new_parameters_these_are_varied(tmp_path: Path) -> None:
+    """A new batch normalisation returns its input in eval()."""
+    setting = made(tmp_path, "self.layer(x)", init="self.layer = nn.BatchNorm1d(300)")
+    assert telling(setting).varied_for == "input_returned"
+
+
+def test_a_copy_may_be_the_right_answer(tmp_path: Path) -> None:
+    for init in ("self.layer = nn.Identity()", "self.layer = nn.Identity(); self.unused = nn.Linear(2, 2)"):
+        setting = made(tmp_path, "self.layer(x).clone()", init=init)
+        assert telling(setting) is setting
+
+
 def test_parameters_that_change_nothing_leave_the_problem_invalid(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblem, match="mutant stale"):
         telling(made(tmp_path, "(self.layer(x).abs() + 50).clamp(max=3)", init="self.layer = nn.Linear(300, 40)"))

@@ -353,6 +353,20 @@ def test_a_baseline_that_fails_in_a_further_metric_costs_that_row_alone(dies: bo
     assert len(headlines) < 2 * 16  # the headline's turns are taken once
 
 
+class Doubling(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.mul_(2)
+
+
+def test_calls_that_change_their_inputs_are_made_once(tmp_path: Path) -> None:
+    setting = setting_of(tmp_path, DOUBLE.replace("5000", "50").replace("x * 2", "x.mul_(2)"))
+    config = replace(CONFIG, timing=replace(CONFIG.timing, metrics=("gpu_warm", "end_to_end", "graph")))
+    with opened_case(setting, Doubling, config=config) as opened:
+        outcome = opened.outcome()
+    assert [row.metric for row in outcome.timing.rows] == ["end_to_end"]
+    assert [tells(remark, "gpu_warm") or tells(remark, "graph") for remark in outcome.remarks].count(True) == 2
+
+
 @pytest.mark.parametrize("backward", [False, True])
 def test_the_parts_of_a_training_step_are_measured_in_rows_of_their_own(
     backward: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
