@@ -46,6 +46,8 @@ isn't asked."""
 _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
 """The most that the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22
+_KEPT_BYTES = 2**29
+"""The most of an output that is kept beside itself."""
 _ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
 
 _Found = TypeVar("_Found")
@@ -71,8 +73,8 @@ def check_sampled(
     """Take one turn of a few blocks of the true launch, and return checks, remarks, where the weights came from, and
     what fails it.
 
-    Values are compared only after a single launch with none of torch's operators beside it: else one reads what blocks
-    that didn't run should have written, or the output holds what isn't the kernel's. Raises: SolutionFailed.
+    Values are compared only after a single launch: another might read what blocks that didn't run should have written.
+    Where torch's operators come before it, what counts is what the launch changes. Raises: SolutionFailed.
     """
     assert isinstance(host, SimHost)
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
@@ -92,6 +94,16 @@ def check_sampled(
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, taken.wall_ns, True)
+        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+        if is_whole and setting.spec.nbytes <= _KEPT_BYTES and _comes_last(reply) and not _may_add_up(reply):
+            after = [output.clone() for output in buffers.outputs()]
+            _take_sampled_turn(worker, buffers, config, 0, 0, traced=False)
+            parts = list(zip(after, buffers.outputs(), strict=True))
+        if parts and all(bool(_differ(*part).any()) for part in parts):
+            answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole, parts)
+            check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
+            failure = _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks)
+            return (check,), tuple(remarks), weights, failure
         if why := _why_not_compared(setting, buffers, reply, is_whole):
             remarks.append(f"{setting.case}: searched for faults only, values not compared: {why}")
             return (), tuple(remarks), weights, None
@@ -184,6 +196,14 @@ def is_oracle_cheap(setting: Setting) -> bool:
     return work is not None and work.least_bytes <= _WHOLE_BYTES and (work.operations or 0) <= _WHOLE_OPERATIONS
 
 
+def _comes_last(reply: TurnTaken) -> bool:
+    """Say whether there was one launch, after operators of torch that leave values."""
+    rows = reply.kernels or ()
+    operators = [row.start_ns for row in rows if row.name.startswith("aten::") and not _ALLOCATES.match(row.name)]
+    own = [row.start_ns for row in rows if not row.name.startswith("aten::")]
+    return reply.launches == 1 == len(own) and 0 < max(operators, default=0) < own[0]
+
+
 def _is_one_kernels_work(reply: TurnTaken) -> bool:
     """Say whether there was one launch, and no operator of torch that leaves anything but zeros in new memory."""
     return reply.launches == 1 and all(
@@ -218,8 +238,18 @@ class _SampledAnswer:
     Raises: SolutionFailed where rows are wanted, and nothing was written at all.
     """
 
-    def __init__(self, buffers: Buffers, inputs: Sequence[Any], setting: Setting, seed: int, is_whole: bool) -> None:
+    def __init__(
+        self,
+        buffers: Buffers,
+        inputs: Sequence[Any],
+        setting: Setting,
+        seed: int,
+        is_whole: bool,
+        parts: Sequence[tuple[torch.Tensor, torch.Tensor]] = (),
+    ) -> None:
+        """`parts`: outputs of a whole case after the launch and before it; the values that differ count."""
         self._buffers, self._inputs, self._setting, self._seed = buffers, inputs, setting, seed
+        self._parts = parts
         self._rows: list[list[int]] | None = None
         if not is_whole:
             pairs = zip(buffers.outputs(), buffers.output_buffers(), strict=True)
@@ -248,6 +278,11 @@ class _SampledAnswer:
         return [find(rows_of(self._inputs, rows))[number] for number, rows in enumerate(self._rows)]
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
+        if self._parts:
+            each = zip(self._parts, self.want, tolerances, strict=True)
+            return tuple(
+                _compared(after, want, held_to, _differ(after, before)) for (after, before), want, held_to in each
+            )
         found = []
         for number, (output, want) in enumerate(zip(self._buffers.outputs(), self.want, strict=True)):
             comparison = Comparison(tuple(output.shape), output.dtype, tolerances[number])
@@ -266,10 +301,7 @@ class _SampledAnswer:
         the outputs: what no block writes is seen by nobody. Half of those that ran may write nothing. Zeros count on
         neither side: memory may hold them before."""
         ran = min(most, grid_blocks)
-        pairs = zip(self._buffers.outputs(), self._buffers.output_buffers(), strict=True)
-        for (output, buffer), want in zip(pairs, self.want, strict=True):
-            written = sum(places.numel() for places in _written_places(output, buffer))
-            wanted = int((want.to(output.dtype) != 0).sum()) * output.numel() // max(1, want.numel())
+        for output, (written, wanted) in zip(self._buffers.outputs(), self._written(), strict=True):
             if 0 < 2 * written * grid_blocks < wanted * ran:
                 return SolutionFailed(
                     Verdict.UNSUPPORTED,
@@ -278,6 +310,18 @@ class _SampledAnswer:
                     next_step="make sure that the grid covers the output at this shape, or run it on a GPU",
                 )
         return None
+
+    def _written(self) -> Iterator[tuple[int, int]]:
+        """Count what was written of each output, and what had to be."""
+        if self._parts:
+            for (after, before), want in zip(self._parts, self.want, strict=True):
+                least = least_tolerance(want, after.dtype, self._setting.problem.precision)
+                yield int(_differ(after, before).sum()), _compared(before, want, least).mismatches
+            return
+        pairs = zip(self._buffers.outputs(), self._buffers.output_buffers(), strict=True)
+        for (output, buffer), want in zip(pairs, self.want, strict=True):
+            written = sum(places.numel() for places in _written_places(output, buffer))
+            yield written, int((want.to(output.dtype) != 0).sum()) * output.numel() // max(1, want.numel())
 
     def _spans(self, number: int, output: torch.Tensor, is_all: bool) -> list[tuple[int, int, int]]:
         """Ranges of an output's rows, each with its first row in `want`; none for all of the output."""
@@ -350,11 +394,29 @@ def _runs(rows: torch.Tensor, output: torch.Tensor) -> Iterator[tuple[int, int]]
 
 def _was_written(part: torch.Tensor) -> torch.Tensor:
     """Tell which elements were written. An unwritten one is zero (a hole of the file) or the allocation's poison."""
-    if part.is_complex():
-        return _was_written(torch.view_as_real(part)).any(dim=-1)
-    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[part.dtype.itemsize]
-    bits = part.contiguous().view(integers)
-    return (bits != 0) & (bits != -1)
+    bits = _bits(part)
+    found = (bits != 0) & (bits != -1)
+    return found.any(dim=-1) if part.is_complex() else found
+
+
+def _differ(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+    """Tell which values have other bits."""
+    found = _bits(one) != _bits(two)
+    return found.any(dim=-1) if one.is_complex() else found
+
+
+def _compared(
+    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, only: torch.Tensor | None = None
+) -> OutputComparison:
+    comparison = Comparison(tuple(got.shape), got.dtype, tolerance)
+    comparison.add(got, want, only=only)
+    return comparison.result()
+
+
+def _bits(values: torch.Tensor) -> torch.Tensor:
+    values = torch.view_as_real(values) if values.is_complex() else values
+    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return values.contiguous().view(integers[values.dtype.itemsize])
 
 
 def _data_extents(buffer: SharedBuffer) -> Iterator[tuple[int, int]]:

@@ -183,6 +183,60 @@ def test_what_an_operator_wrote_beside_the_kernel_is_not_compared(
     assert len(outcome.checks) == compared
 
 
+@pytest.fixture
+def told_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """The numbers of blocks that turns were to run, the newest last."""
+    told: list[int | None] = []
+    monkeypatch.setattr(InProcessDevice, "sample_blocks", lambda self, count, seed: told.append(count))
+    monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
+    return told
+
+
+@pytest.mark.parametrize(
+    ("factor", "rows", "places", "verdict", "compared"),
+    [
+        (1, 4, (1, 2), None, 1),
+        (3, 4, (1, 2), Verdict.WRONG_VALUES, 1),
+        (3, 4, (2, 1), None, 0),  # the operator may have read what blocks that didn't run should have written
+        (3, 4, (0, 0), None, 0),  # nobody knows
+        (3, 0, (1, 2), None, 0),
+        (1, 1, (1, 2), Verdict.UNSUPPORTED, 1),
+    ],
+    ids=["right", "wrong", "an operator after it", "an unknown order", "nothing changed", "a grid that is too small"],
+)
+def test_what_a_kernel_changes_in_the_answer_of_an_operator_is_compared(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    told_blocks: list[int | None],
+    factor: int,
+    rows: int,
+    places: tuple[int, int],
+    verdict: Verdict | None,
+    compared: int,
+) -> None:
+    """Twelve rows, of which the blocks that ran did some."""
+    monkeypatch.setattr(sampling, "COMPLETE_BYTES", 0)
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    before, own = places
+    ran = (
+        KernelRun("aten::mm", before, before, 0, "kernel"),
+        KernelRun("own", own, own, 0, "kernel", blocks=12),
+    )
+    monkeypatch.setattr(InProcessDevice, "take_trace", lambda self: ran)
+
+    class Activated(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = x * 2 - 1
+            if told_blocks[-1]:
+                y[:rows] = y[:rows].relu() * factor
+            return y
+
+    source = DOUBLE.replace("rows = 6", "rows = 12").replace("x * 2", "(x * 2 - 1).relu()")
+    outcome, _ = checked(setting_of(tmp_path, source), Activated, watch=lambda *about: None)
+    assert (outcome.failed and outcome.failed.verdict) == verdict
+    assert len(outcome.checks) == compared
+
+
 @pytest.mark.parametrize("is_half_zero", [False, True])
 @pytest.mark.parametrize(
     ("rows", "grid_blocks", "verdict"),

@@ -45,8 +45,10 @@ struct Runs {
   long count = 0;
   int64_t elements = 0;  // of the tensors that an operator was given
   int64_t blocks = 0;  // of a kernel's grids
+  int64_t last = 0;  // the place of the latest of them among all
 };
 std::map<std::string, Runs> ran;
+int64_t noted = 0;
 int last_error = cudaSuccess;
 int sticky_error = cudaSuccess;
 std::string launch_problem;
@@ -96,6 +98,7 @@ void note_run(const std::string& name, int64_t elements, int64_t blocks) {
   runs.count++;
   runs.elements += elements;
   runs.blocks += blocks;
+  runs.last = ++noted;
 }
 
 void append_string(std::string& json, const std::string& text) {
@@ -111,7 +114,10 @@ void append_string(std::string& json, const std::string& text) {
 std::string json_of(long count) { return std::to_string(count); }
 
 std::string json_of(const Runs& runs) {
-  return '[' + std::to_string(runs.count) + ',' + std::to_string(runs.elements) + ',' + std::to_string(runs.blocks) + ']';
+  std::string json;
+  for (int64_t number : {static_cast<int64_t>(runs.count), runs.elements, runs.blocks, runs.last})
+    json += (json.empty() ? '[' : ',') + std::to_string(number);
+  return json + ']';
 }
 
 template <class Value>

@@ -141,7 +141,8 @@ class SimDevice(WorkerDevice):
         self._triton.ran.clear()
 
     def take_trace(self) -> tuple[KernelRun, ...] | None:
-        """Make a row per kernel and per operator of torch that ran, at most `_MOST_ROWS` a name; times mean nothing."""
+        """Make a row per kernel and per operator of torch that ran, at most `_MOST_ROWS` a name. Instead of times, rows
+        have the place of the latest of their name."""
         ran = self._read_report().ran
         self._runtime.trace(False)
         if ran is None:
@@ -160,9 +161,9 @@ class SimDevice(WorkerDevice):
         self._runtime.reset_errors()
 
 
-def _rows(name: str, count: int, elements: int, blocks: int) -> Iterator[KernelRun]:
+def _rows(name: str, count: int, elements: int, blocks: int, last: int) -> Iterator[KernelRun]:
     """Make rows that hold all elements and blocks, however many rows are left out."""
     rows = min(count, _MOST_ROWS)
     for row in range(rows):
         shares = [whole * (row + 1) // rows - whole * row // rows for whole in (elements, blocks)]
-        yield KernelRun(name, 0, 0, 0, "kernel", None, *shares)
+        yield KernelRun(name, last, last, 0, "kernel", None, *shares)

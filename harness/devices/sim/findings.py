@@ -36,11 +36,12 @@ def counted_as(finding: Finding) -> str:
 @dataclass(frozen=True)
 class RuntimeReport:
     """The runtime's findings since the last report, and its account of all. `ran`: kernels and operators of torch by
-    name, since the trace began, how often, with how many elements and in how many blocks; None where none has begun."""
+    name, since the trace began, how often, with how many elements, in how many blocks, and the place of the latest
+    among all (0: not known); None where none has begun."""
 
     findings: tuple[Finding, ...]
     launches: int
-    ran: Mapping[str, tuple[int, int, int]] | None
+    ran: Mapping[str, tuple[int, int, int, int]] | None
     account: Account
 
 
@@ -51,7 +52,7 @@ def parse_report(report: str) -> RuntimeReport:
     totals = data["totals"]
     account = Account(int(totals["launches"]), totals["findings"], int(totals["traces"]), int(totals["atomics"]))
     ran = data["ran"]
-    by_name = None if ran is None else {name: (int(runs[0]), int(runs[1]), int(runs[2])) for name, runs in ran.items()}
+    by_name = None if ran is None else {name: (int(a), int(b), int(c), int(d)) for name, (a, b, c, d) in ran.items()}
     return RuntimeReport(findings, int(data["launches"]), by_name, account)
 
 

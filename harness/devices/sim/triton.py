@@ -86,10 +86,10 @@ class TritonKernels:
             report.account.traces,
             report.account.atomics + self._atomic_launches,
         )
-        ran = dict[str, tuple[int, int, int]]()
+        ran = dict[str, tuple[int, int, int, int]]()
         for name, programs in self.ran:
-            count, _, before = ran.get(name, (0, 0, 0))
-            ran[name] = count + 1, 0, before + programs
+            count, _, before, _ = ran.get(name, (0, 0, 0, 0))
+            ran[name] = count + 1, 0, before + programs, 0
         return RuntimeReport(
             (*report.findings, *self._findings[findings:]),
             report.launches + self._launches - launches,
