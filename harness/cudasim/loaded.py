@@ -63,6 +63,7 @@ class Runtime:
         library.sim_limit_work.restype = None
         library.sim_trace.argtypes = (ctypes.c_int,)
         library.sim_trace.restype = None
+        library.sim_next_place.restype = ctypes.c_int64
         library.sim_reset_errors.restype = None
         library.sim_mark_written.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
         library.sim_mark_written.restype = None
@@ -71,6 +72,7 @@ class Runtime:
         self._sticky_error, self._reset_errors = library.sim_sticky_error, library.sim_reset_errors
         self._sample_blocks, self._limit_work = library.sim_sample_blocks, library.sim_limit_work
         self._trace, self._mark_written = library.sim_trace, library.sim_mark_written
+        self._next_place = library.sim_next_place
 
     def synchronize(self) -> None:
         """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
@@ -93,6 +95,10 @@ class Runtime:
     def trace(self, is_on: bool) -> None:
         """Count from now on what runs, for the report, or stop."""
         self._trace(int(is_on))
+
+    def next_place(self) -> int:
+        """Take the next place among all kernels and operators that ran, for a kernel that others run."""
+        return int(self._next_place())
 
     def mark_written(self, address: int, nbytes: int) -> None:
         """Note for the checked build that the host wrote there."""

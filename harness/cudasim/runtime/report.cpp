@@ -303,6 +303,11 @@ void sim_count_operator(const char* name, int64_t elements) {
   note_run(name, elements, 0);
 }
 
+int64_t sim_next_place(void) {
+  std::lock_guard<std::mutex> guard(mutex);
+  return ++noted;
+}
+
 void sim_trace(int is_on) {
   if (at_trace) at_trace(is_on);
   std::lock_guard<std::mutex> guard(mutex);

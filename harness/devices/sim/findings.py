@@ -37,7 +37,7 @@ def counted_as(finding: Finding) -> str:
 class RuntimeReport:
     """The runtime's findings since the last report, and its account of all. `ran`: kernels and operators of torch by
     name, since the trace began, how often, with how many elements, in how many blocks, and the place of the latest
-    among all (0: not known); None where none has begun."""
+    among all; None where none has begun."""
 
     findings: tuple[Finding, ...]
     launches: int

@@ -41,11 +41,13 @@ _ACCESSES = {
 class TritonKernels:
     """Account of the kernels of Triton's that ran in this process, and how the next ones are to run."""
 
-    def __init__(self, mark_written: Callable[[int, int], None]) -> None:
-        """`mark_written` is told address and number of the bytes that kernels write."""
+    def __init__(self, mark_written: Callable[[int, int], None], next_place: Callable[[], int]) -> None:
+        """`mark_written` is told address and number of the bytes that kernels write; `next_place` gives each launch its
+        place among all that runs."""
         self._mark_written = mark_written
-        self.ran: list[tuple[str, int]] = []
-        """The kernel and the number of programs of each launch since the trace began."""
+        self._next_place = next_place
+        self.ran: list[tuple[str, int, int]] = []
+        """The kernel, the number of programs and the place of each launch since the trace began."""
         self._findings: list[Finding] = []
         self._launches = self._atomic_launches = 0
         self._reported = 0, 0
@@ -87,9 +89,9 @@ class TritonKernels:
             report.account.atomics + self._atomic_launches,
         )
         ran = dict[str, tuple[int, int, int, int]]()
-        for name, programs in self.ran:
+        for name, programs, place in self.ran:
             count, _, before, _ = ran.get(name, (0, 0, 0, 0))
-            ran[name] = count + 1, 0, before + programs, 0
+            ran[name] = count + 1, 0, before + programs, place
         return RuntimeReport(
             (*report.findings, *self._findings[findings:]),
             report.launches + self._launches - launches,
@@ -144,7 +146,7 @@ class TritonKernels:
                 self._fail(launch, error)
             finally:
                 self._launch = None
-                self.ran.append((launch.kernel, launch.programs))
+                self.ran.append((launch.kernel, launch.programs, self._next_place()))
                 self._atomic_launches += launch.is_atomic
 
         return launched

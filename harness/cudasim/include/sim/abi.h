@@ -124,6 +124,8 @@ void sim_sample_blocks(long count, unsigned long seed);
 void sim_limit_work(double seconds);
 // An operator of torch that ran, by its name, and how many elements the tensors have that it was given.
 void sim_count_operator(const char* name, int64_t elements);
+// The next place among all kernels and operators that ran, for a kernel that others run.
+int64_t sim_next_place(void);
 // The text of a translated file, for findings to quote.
 bool sim_add_source(const char* file, const char* text);
 // Begins a trace of kernels and operators anew, or ends it.
