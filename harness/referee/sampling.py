@@ -46,6 +46,8 @@ isn't asked."""
 _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
 """The most that the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22
+_AGAIN_SHARE = 0.2
+"""The share of a turn's time that a turn may have taken which is taken again."""
 _KEPT_BYTES = 2**29
 """The most of an output that is kept beside itself."""
 _ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
@@ -95,11 +97,13 @@ def check_sampled(
         if watch is not None:
             watch(reply, taken.wall_ns, True)
         parts: list[tuple[torch.Tensor, torch.Tensor]] = []
-        if is_whole and setting.spec.nbytes <= _KEPT_BYTES and _comes_last(reply) and not _may_add_up(reply):
+        is_quick = taken.wall_ns < _AGAIN_SHARE * config.turn_limits.turn_s * 1e9
+        is_small = is_whole and setting.spec.nbytes <= _KEPT_BYTES
+        if is_quick and is_small and _comes_last(reply) and not _may_add_up(reply):
             after = [output.clone() for output in buffers.outputs()]
             _take_sampled_turn(worker, buffers, config, 0, 0, traced=False)
             parts = list(zip(after, buffers.outputs(), strict=True))
-        if parts and all(bool(_differ(*part).any()) for part in parts):
+        if parts and all(bool(_was_changed(*part).any()) for part in parts):
             answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole, parts)
             check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
             failure = _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks)
@@ -247,7 +251,7 @@ class _SampledAnswer:
         is_whole: bool,
         parts: Sequence[tuple[torch.Tensor, torch.Tensor]] = (),
     ) -> None:
-        """`parts`: outputs of a whole case after the launch and before it; the values that differ count."""
+        """`parts`: outputs of a whole case after the launch and without it; what it changed counts."""
         self._buffers, self._inputs, self._setting, self._seed = buffers, inputs, setting, seed
         self._parts = parts
         self._rows: list[list[int]] | None = None
@@ -280,9 +284,7 @@ class _SampledAnswer:
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
         if self._parts:
             each = zip(self._parts, self.want, tolerances, strict=True)
-            return tuple(
-                _compared(after, want, held_to, _differ(after, before)) for (after, before), want, held_to in each
-            )
+            return tuple(_compared(part[0], want, held_to, _was_changed(*part)) for part, want, held_to in each)
         found = []
         for number, (output, want) in enumerate(zip(self._buffers.outputs(), self.want, strict=True)):
             comparison = Comparison(tuple(output.shape), output.dtype, tolerances[number])
@@ -316,7 +318,7 @@ class _SampledAnswer:
         if self._parts:
             for (after, before), want in zip(self._parts, self.want, strict=True):
                 least = least_tolerance(want, after.dtype, self._setting.problem.precision)
-                yield int(_differ(after, before).sum()), _compared(before, want, least).mismatches
+                yield int(_was_changed(after, before).sum()), _compared(before, want, least).mismatches
             return
         pairs = zip(self._buffers.outputs(), self._buffers.output_buffers(), strict=True)
         for (output, buffer), want in zip(pairs, self.want, strict=True):
@@ -399,10 +401,10 @@ def _was_written(part: torch.Tensor) -> torch.Tensor:
     return found.any(dim=-1) if part.is_complex() else found
 
 
-def _differ(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
-    """Tell which values have other bits."""
-    found = _bits(one) != _bits(two)
-    return found.any(dim=-1) if one.is_complex() else found
+def _was_changed(after: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """Tell which values have other bits, of those that are written on one side at least."""
+    found = _bits(after) != _bits(before)
+    return (found.any(dim=-1) if after.is_complex() else found) & (_was_written(after) | _was_written(before))
 
 
 def _compared(

@@ -192,6 +192,7 @@ def told_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return told
 
 
+@pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize(
     ("factor", "rows", "places", "verdict", "compared"),
     [
@@ -213,6 +214,7 @@ def test_what_a_kernel_changes_in_the_answer_of_an_operator_is_compared(
     places: tuple[int, int],
     verdict: Verdict | None,
     compared: int,
+    in_place: bool,
 ) -> None:
     """Twelve rows, of which the blocks that ran did some."""
     monkeypatch.setattr(sampling, "COMPLETE_BYTES", 0)
@@ -227,9 +229,11 @@ def test_what_a_kernel_changes_in_the_answer_of_an_operator_is_compared(
     class Activated(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = x * 2 - 1
+            unwritten = 0 if told_blocks[-1] else -1  # a hole of the file; the allocation's poison
+            into = y if in_place else torch.full(y.shape, unwritten, dtype=torch.int32).view(torch.float32)
             if told_blocks[-1]:
-                y[:rows] = y[:rows].relu() * factor
-            return y
+                into[:rows] = y[:rows].relu() * factor
+            return into
 
     source = DOUBLE.replace("rows = 6", "rows = 12").replace("x * 2", "(x * 2 - 1).relu()")
     outcome, _ = checked(setting_of(tmp_path, source), Activated, watch=lambda *about: None)
