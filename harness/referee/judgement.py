@@ -17,7 +17,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
 from harness.referee.setting import Setting
-from harness.referee.tolerance import TOLD_BY, least_for, unit_of
+from harness.referee.tolerance import MARGIN, TOLD_BY, distance, least_for, unit_of
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import CallTaken
@@ -101,15 +101,18 @@ def judge_values(
     return compared
 
 
-def judge_left(got: torch.Tensor, want: torch.Tensor, setting: Setting) -> OutputComparison:
-    """Compare what a call left in an input with what the reference leaves: by the tolerance of outputs, as a share of
-    these values' own size."""
-    tolerance = setting.problem.tolerance
+def judge_left(got: torch.Tensor, native: torch.Tensor, exact: torch.Tensor, setting: Setting) -> OutputComparison:
+    """Compare what a call left in an input with what the oracle leaves, by a tolerance as outputs have: derived from
+    the error of what the reference itself leaves."""
+    tolerance, least = setting.problem.tolerance, least_for(native.dtype, setting.precision)
+    if got.is_floating_point() and got.itemsize == 1:  # float8, in which torch compares nothing
+        least = torch.finfo(got.dtype).eps
+        got, native = got.float(), native.float()
     if tolerance is None:
-        share = max((one.share for one in setting.evidence), default=0.0)
-        tolerance = unit_of(want).times(max(share, least_for(want.dtype, setting.precision)))
-    comparison = Comparison(tuple(want.shape), got.dtype, tolerance)
-    comparison.add(got, want)
+        unit = unit_of(exact)
+        tolerance = unit.times(max(least, MARGIN * distance(native, exact, unit)) if least else 0.0)
+    comparison = Comparison(tuple(exact.shape), got.dtype, tolerance)
+    comparison.add(got, exact)
     return comparison.result()
 
 

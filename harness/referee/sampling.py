@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -31,7 +31,7 @@ from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.stretched import PeriodicInput, draws_all, rows_of, stretched_inputs
 from harness.referee.inputs.ties import has_open_order
 from harness.referee.judgement import ROUNDS, describe_finding, judge_form, judge_sharing, require_passed
-from harness.referee.setting import Setting, prepare_setting
+from harness.referee.setting import Setting
 from harness.referee.tolerance import ErrorEvidence, least_tolerance, may_excuse
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
@@ -82,7 +82,7 @@ def check_sampled(
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
     is_whole = is_oracle_cheap(setting)
     inputs = make_inputs(setting, Drawn(seed)) if is_whole else stretched_inputs(setting, seed)
-    changed = _changed_inputs(setting, is_whole) if host.sees_writes else ()
+    changed = setting.spec.changed_inputs | setting.state if host.sees_writes else ()
     with Buffers(host, setting.spec, changed=changed) as buffers:
         _lay(buffers, host, inputs, setting)
         buffers.attach(worker, config.limits.load_s)
@@ -125,14 +125,6 @@ def check_sampled(
             return (check,), tuple(remarks), weights, _failure(check, setting.spec)
         failure = _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks)
     return (check,), tuple(remarks), weights, failure
-
-
-def _changed_inputs(setting: Setting, is_whole: bool) -> Collection[int]:
-    """Return the inputs that the reference changes; at a shape at which it can't be run those of a small case."""
-    small = next((case for case in setting.problem.cases if case != FULL), None)
-    if is_whole or small is None:
-        return setting.changed_inputs if is_whole else ()
-    return prepare_setting(setting.problem, small, setting.master_seed, "cpu").changed_inputs
 
 
 def _why_not_compared(setting: Setting, buffers: Buffers, reply: TurnTaken, is_whole: bool) -> str | None:

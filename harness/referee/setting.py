@@ -127,30 +127,14 @@ class Setting:
         return self.evidence_on(self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"]))
 
     @functools.cached_property
-    def changed_inputs(self) -> frozenset[int]:
-        """The inputs that the reference itself changes, by their positions. Raises: InvalidProblem where problem.yaml
-        names another as its state."""
-        seed = self.seed("inputs", "changed")
-        given, kept = (self.reference.make_inputs(seed) for _ in range(2))
-        self.oracle.native(given)
-        pairs = enumerate(zip(given, kept, strict=True))
-        changed = {n for n, (one, two) in pairs if isinstance(one, torch.Tensor) and not torch.equal(one, two)}
-        places = self.reference.positions(len(given))
-        for name in self.problem.state:
-            if name not in places:
-                raise InvalidProblem(f"state: forward() has no argument '{name}', but {', '.join(places) or 'none'}")
-            if changed.isdisjoint(places[name]):
-                raise InvalidProblem(f"state: Model.forward() leaves '{name}' as it was")
-        return frozenset(changed)
-
-    @property
     def state(self) -> frozenset[int]:
-        """The inputs of problem.yaml's `state`, of those that the reference changes. Raises: InvalidProblem."""
+        """The inputs of problem.yaml's `state`, by their positions. Raises: InvalidProblem where there is no such."""
         if not self.problem.state:
             return frozenset()
-        changed = self.changed_inputs
-        places = self.reference.positions(max(changed) + 1)
-        return frozenset(n for name in self.problem.state for n in places[name] if n in changed)
+        places = self.reference.positions(len(self.meta_inputs or self.reference.make_inputs(0)))
+        if unknown := next((name for name in self.problem.state if name not in places), None):
+            raise InvalidProblem(f"state: forward() has no argument '{unknown}', but {', '.join(places) or 'none'}")
+        return frozenset(place for name in self.problem.state for place in places[name])
 
     def inputs_with_rows(self, seed: int) -> list[Any]:
         """Make inputs, and have it found out which of their rows are independent, by a run that may change them."""

@@ -534,10 +534,74 @@ def test_what_a_call_leaves_in_inputs_that_the_reference_changes_is_judged(
             assert tells(verdict_of(setting, model)[1], part)
 
 
-@pytest.mark.parametrize("name", ["new", "nope"])
-def test_a_state_that_the_reference_leaves_alone_is_the_problems_mistake(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidProblem, match=f"'{name}'"):
-        checked(setting_of(tmp_path, CACHE, f"state: [{name}]\n"), Honest)
+def test_a_state_that_there_is_not_is_the_problems_mistake(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match="'nope'"):
+        checked(setting_of(tmp_path, CACHE, "state: [nope]\n"), Honest)
+
+
+IN_PLACE = """\
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, kept):
+        {change}
+        return x * 2
+
+def get_inputs():
+    return [{inputs}]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "inputs", "solution"),
+    [
+        # Exact where eager isn't.
+        (
+            "m = x.mean(1); kept.mul_(0.9).add_(0.1 * ((x * x).mean(1) - m * m))",
+            "torch.randn(64, 512) + 100, torch.rand(64)",
+            lambda x, kept: kept.mul_(0.9).add_(0.1 * x.var(1, correction=0)),
+        ),
+        (
+            "kept.copy_(x.to(torch.float8_e4m3fn))",
+            "torch.randn(64, 512), torch.zeros(64, 512).to(torch.float8_e4m3fn)",
+            lambda x, kept: kept.copy_(x.to(torch.float8_e4m3fn)),
+        ),
+        # In some draws alone.
+        (
+            "kept.add_(1) if float(x[0, 0]) > 0.5 else None",
+            "torch.rand(64, 512), torch.rand(64)",
+            lambda x, kept: kept.add_(1) if float(x[0, 0]) > 0.5 else None,
+        ),
+    ],
+    ids=["better than eager", "float8", "by its values"],
+)
+@pytest.mark.parametrize("yaml", ["", "state: [kept]\n"])
+def test_who_leaves_the_right_values_in_a_changed_input_passes(
+    tmp_path: Path, change: str, inputs: str, solution: Any, yaml: str
+) -> None:
+    class Right(nn.Module):
+        def forward(self, x: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+            solution(x, kept)
+            return x * 2
+
+    setting = setting_of(tmp_path, IN_PLACE.format(change=change, inputs=inputs), yaml)
+    require_passed(checked(setting, Right, seeds=6)[0])
+
+
+def test_a_state_is_judged_with_other_inputs_too(tmp_path: Path) -> None:
+    """A maximum that begins at zero is wrong for negative values alone."""
+
+    class FromZero(nn.Module):
+        def forward(self, x: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+            kept.copy_(x.amax(1).clamp(min=0))
+            return x * 2
+
+    source = IN_PLACE.format(change="kept.copy_(x.amax(1))", inputs="torch.rand(64, 512), torch.rand(64)")
+    assert tells(verdict_of(setting_of(tmp_path, source, "state: [kept]\n"), FromZero)[1], "negative", "input 1")
 
 
 def test_of_integers_more_calls_are_made_than_are_asked_for(tmp_path: Path) -> None:

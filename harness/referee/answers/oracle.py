@@ -149,6 +149,18 @@ class Oracle:
                 self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
         return self._strictly(inputs)
 
+    def left_in(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """What a call leaves in these inputs: by the reference in its own precision, and by the oracle."""
+        native, exact = copied(inputs), copied(inputs)
+        self.native(native)
+        if self.kind == "float64":
+            exact = [_double(value) for value in exact]
+            with tf32_allowed(False):
+                self._run(self._double_on(self._device), exact)
+        else:
+            self._strictly(exact)
+        return native, exact
+
     def native(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """Run the reference in its own precision, under the flags that all arms have."""
         return self._run(self._native, inputs)

@@ -26,6 +26,8 @@ class OutputSpec:
     shapes: tuple[tuple[int, ...], ...]
     shared_inputs: frozenset[int] = frozenset()
     is_kept: bool = False
+    changed_inputs: frozenset[int] = frozenset()
+    """The inputs that it writes into, by torch's count of such writes (Tensor._version)."""
     gradients: tuple[str, ...] = ()
     """The inputs and parameters of which the last outputs are the gradients, in a training step."""
 
@@ -54,6 +56,11 @@ def spec_of(model: torch.nn.Module, inputs: Sequence[Any], returned: Any) -> Out
         shared_inputs=frozenset(number for number, value in given.items() if _storage(value) in own),
         is_kept=any(_storage(tensor) in own for tensor in (*model.parameters(), *model.buffers())),
     )
+
+
+def versions(inputs: Sequence[Any]) -> list[int]:
+    """Return how often each tensor was written into; 0 for other values."""
+    return [value._version if isinstance(value, torch.Tensor) else 0 for value in inputs]
 
 
 def tensors_of(returned: Any) -> list[torch.Tensor]:

@@ -21,7 +21,7 @@ import numpy
 import torch
 
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
-from harness.referee.answers.output_spec import OutputSpec, dtype_name, spec_of, tensors_of
+from harness.referee.answers.output_spec import OutputSpec, dtype_name, spec_of, tensors_of, versions
 from harness.referee.answers.placed import Placed
 from harness.sandbox.wire.codec import NotPlain, encode_value
 from harness.sandbox.wire.construction import (
@@ -245,9 +245,10 @@ class Reference:
         if run is None:
             is_real = not any(isinstance(value, torch.Tensor) and value.is_meta for value in inputs)
             real = inputs if is_real else self.make_inputs(0)
-            with blamed_on(self, "Model.forward() failed"), torch.no_grad():
-                run = model, real, model(*real)
-        return replace(spec_of(*run), gradients=self._gradients(inputs))
+            with blamed_on(self, "Model.forward() failed"):
+                run = _run(model, real)
+        *of_run, changed = run
+        return replace(spec_of(*of_run), changed_inputs=changed, gradients=self._gradients(inputs))
 
     def _gradients(self, inputs: Sequence[Any]) -> tuple[str, ...]:
         if not self.step:
@@ -350,13 +351,23 @@ def _as_written(value: Any) -> Any:
     return tuple(_as_written(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.nn.Module, Sequence[Any], Any] | None:
-    """Run a copy on meta tensors, and return it with its inputs and what it returned; None where meta kernels are
-    missing or the model makes real tensors."""
+_Run = tuple[torch.nn.Module, Sequence[Any], Any, frozenset[int]]
+"""A model, its inputs, what it returned, and the inputs that it wrote into."""
+
+
+def _run(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run:
+    before = versions(inputs)
+    with torch.no_grad():
+        returned = model(*inputs)
+    now = enumerate(versions(inputs))
+    return model, inputs, returned, frozenset(number for number, version in now if version != before[number])
+
+
+def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
+    """Run a copy on meta tensors; None where meta kernels are missing or the model makes real tensors."""
     try:
         with torch.no_grad(), torch.device("meta"):
             on_meta = copy.deepcopy(model).to("meta")
-            values = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
-            return on_meta, values, on_meta(*values)
+            return _run(on_meta, [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs])
     except PROBLEM_ERRORS:
         return None

@@ -274,8 +274,8 @@ def open_buffers(setting: Setting, host: Host, capacity: Capacity) -> Iterator[B
     if setting.reference.on_gpu:
         torch.cuda.empty_cache()
     slots = capacity.slots(setting, inputs)
-    changed = setting.changed_inputs if host.sees_writes or setting.problem.state else ()
-    with Buffers(host, setting.spec, slots.count, slots.is_short, changed) as buffers:
+    changed = setting.spec.changed_inputs | setting.state  # first: a state that there isn't is the problem's mistake
+    with Buffers(host, setting.spec, slots.count, slots.is_short, changed if host.sees_writes else ()) as buffers:
         for slot in range(buffers.slots):
             buffers.lay_inputs(inputs, slot)
         del inputs

@@ -99,7 +99,7 @@ def _examine(setting: Setting, found: _Findings) -> None:
             _try(mutant, examined, found)
     if (judged := telling(setting)).varied_for:
         found.remarks.append(describe_varied(judged))
-    if left := setting.changed_inputs - setting.state:
+    if left := setting.spec.changed_inputs - setting.state:
         names = ", ".join(name for name, at in setting.reference.positions(max(left) + 1).items() if left & {*at})
         found.remarks.append(
             f"{setting.case}: Model.forward() changes {names}: a solution may leave it as it was, unless state in "

@@ -179,7 +179,7 @@ class TimedCase:
         buffers, references = self._case.buffers, self._references
         rows: list[Row] = []
         for metric in metrics:
-            if metric in MADE_TWICE and self._case.setting.changed_inputs:
+            if metric in MADE_TWICE and self._case.setting.spec.changed_inputs:
                 references.remarks.append(
                     f"{metric} isn't measured: its calls are made twice, and Model.forward() changes its inputs"
                 )
