@@ -133,13 +133,13 @@ class Oracle:
         )
 
     def answer(self, inputs: Sequence[Any], may_turn: bool = True) -> tuple[torch.Tensor, ...]:
-        """Compute the outputs for these inputs in one piece, in float64 if the reference permits. `may_turn`: whether
-        an error there makes the oracle a float32 one for good."""
+        """Compute the outputs for these inputs in one piece, in float64 if the reference permits; the inputs stay as
+        they are. `may_turn`: whether an error there makes the oracle a float32 one for good."""
         if self.kind == "float64":
             try:
                 with torch.no_grad(), tf32_allowed(False):
                     model = self._double_on(self._device)
-                    return _outputs(model(*[_double(v) for v in inputs]))
+                    return _outputs(model(*[_own_double(v) for v in inputs]))
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 if lacks_memory(error):
                     raise torch.OutOfMemoryError(str(error)) from error
@@ -147,7 +147,7 @@ class Oracle:
                     raise
                 self.kind = "float32"
                 self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
-        return self._strictly(inputs)
+        return self._strictly(copied(inputs))
 
     def left_in(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """What a call leaves in these inputs: by the reference in its own precision, and by the oracle."""
@@ -303,6 +303,14 @@ def _outputs(returned: Any) -> tuple[torch.Tensor, ...]:
 
 def _double(value: Any) -> Any:
     return value.double() if is_floating(value) else value
+
+
+def _own_double(value: Any) -> Any:
+    """Copy a tensor, in float64 if it is floating: a reference may work in place."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    double = _double(value)
+    return value.clone() if double is value else double
 
 
 def _channels_last(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.roundings import ROUNDINGS, answer_with_rounded
 from harness.referee.answers.rows import is_floating
 from harness.referee.ceilings.work import operations_of_run
@@ -19,7 +19,7 @@ from harness.referee.mutants.mutants import Answers, Mutant, Specimen
 def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
     """The mutants that fit the problem's precision, parameters and number of inputs."""
     cheaper = _CHEAPER.get(specimen.setting.precision, ())
-    if not operations_of_run(specimen.setting.model, specimen.inputs).total:
+    if not operations_of_run(specimen.setting.model, copied(specimen.inputs)).total:
         cheaper = tuple(name for name in cheaper if name != "tf32")  # tensor cores do products alone
     rounded = tuple(_rounded(name) for name in cheaper)
     start, ignored = 0, []

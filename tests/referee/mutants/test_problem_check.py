@@ -57,6 +57,17 @@ def test_a_call_may_change_an_input_and_return_it(tmp_path: Path) -> None:
     assert checked(tmp_path, forward, inputs, arguments="x, cache, place").is_sound
 
 
+@pytest.mark.parametrize(
+    "inputs",
+    [RANDN, f"{RANDN}.double()", "torch.randn(rows, columns, dtype=torch.complex64)", "torch.randint(9, (rows, 9))"],
+    ids=["float32", "float64", "complex64", "int64"],
+)
+def test_mutants_take_inputs_as_they_are_given_to_a_reference_that_works_in_place(tmp_path: Path, inputs: str) -> None:
+    """The input that the mutant `input_returned` took was the right answer already."""
+    check = checked(tmp_path, "x.add_(1)", inputs)
+    assert (names(check), check.complaints) == (set(), ())
+
+
 def test_each_variant_of_each_case_is_tried(tmp_path: Path) -> None:
     check = checked(tmp_path, "x * 2", yaml="variants: [negative, ties]\ncases: {odd: {constants: {columns: 33}}}")
     assert [draw.label for draw in check.draws] == [
