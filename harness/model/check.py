@@ -6,9 +6,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import field
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, SerializerFunctionWrapHandler, model_serializer
 from pydantic.dataclasses import dataclass
 
 from harness.model.record import RECORD, NotNegative
@@ -78,11 +78,25 @@ class DerivedTolerance:
 
 @dataclass(frozen=True, config=RECORD)
 class Mismatch:
-    """One element outside the tolerance."""
+    """One element outside the tolerance. `part`: of a complex number, the part that is given, which differs most."""
 
     index: tuple[int, ...]
     got: float
     want: float
+    part: Literal["real", "imaginary"] | None = None
+
+    def values(self, digits: int = 9) -> str:
+        """Say both values: 'got 2.5, want -1', and of complex ones 'got 2.5, want -1 (imaginary part)'."""
+        which = f" ({self.part} part)" if self.part else ""
+        return f"got {self.got:.{digits}g}, want {self.want:.{digits}g}{which}"
+
+    @model_serializer(mode="wrap")
+    def _without_absent_part(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write a real number as records did before complex ones had a part."""
+        data: dict[str, Any] = write(self)
+        if self.part is None:
+            del data["part"]
+        return data
 
 
 @dataclass(frozen=True, config=RECORD)

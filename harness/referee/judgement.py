@@ -164,7 +164,7 @@ def describe_mismatch(output: OutputComparison) -> str:
     verb = "is" if output.mismatches == 1 else "are"
     return (
         f"{output.mismatches:,} of {output.compared:,} values ({percent}) {verb} outside the tolerance; "
-        f"first at {list(first.index)}: got {first.got:.9g}, want {first.want:.9g}"
+        f"first at {list(first.index)}: {first.values()}"
     )
 
 
@@ -216,7 +216,7 @@ def _shape(shape: Sequence[int]) -> str:
 
 
 def _listed(output: OutputComparison) -> str:
-    rows = [f"  {list(m.index)}: got {m.got:.9g}, want {m.want:.9g}" for m in output.first_mismatches]
+    rows = [f"  {list(m.index)}: {m.values()}" for m in output.first_mismatches]
     held = f"{output.worst:.3g} times the tolerance"
     if math.isinf(output.worst):
         held = "no error is tolerated" if output.tolerance.is_exact else "some are NaN or infinite, and must not be"

@@ -290,7 +290,7 @@ def _checks(checks: Sequence[Check]) -> Iterator[Block]:
     for case, group in groups.items():
         wrong = [one for check in group for output in check.outputs for one in output.first_mismatches]
         for one in wrong[:5]:
-            yield Line(f"{case[0]} {list(one.index)} got {one.got:.7g}, want {one.want:.7g}", "faint")
+            yield Line(f"{case[0]} {list(one.index)} {one.values(digits=7)}", "faint")
     if any(output.tolerance.of_scale for check in checks for output in check.outputs):
         yield Line("rms: the root mean square of the right values of the same item of dimension 0", "faint")
     if variants := variants_of(checks):

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from harness.errors import JournalError
+from harness.model.check import Mismatch
 from harness.model.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
 from harness.model.evaluation import Evaluation, Failure
 from harness.model.timing import TimerOverhead
@@ -373,6 +374,14 @@ def test_a_wrong_value_is_kept_with_its_place(tmp_path: Path) -> None:
     (evaluation,) = read_journals(tmp_path)
     mismatch = evaluation.checks[0].outputs[0].first_mismatches[0]
     assert (mismatch.index, mismatch.got, mismatch.want) == ((1, 0), 2.5, -1.0)
+
+
+def test_a_part_is_written_for_complex_values_alone(tmp_path: Path) -> None:
+    """Records of real values read and write as before there were parts."""
+    parts = (Mismatch((0,), 1.5, math.nan, "imaginary"), Mismatch((1,), 1.5, math.inf))
+    line = to_line(failed(checks=(check(dataclasses.replace(wrong_comparison(), first_mismatches=parts)),)))
+    assert '[{"index":[0],"got":1.5,"want":"NaN","part":"imaginary"},{"index":[1],"got":1.5,"want":"Infinity"}]' in line
+    assert repr(from_line(line).checks[0].outputs[0].first_mismatches) == repr(parts)
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_anything_is_done(tmp_path: Path) -> None:

@@ -89,8 +89,8 @@ class Comparison:
             for place in wrong[: _FIRST_MISMATCHES - len(self._first)].tolist():
                 # torch's own function imports sympy.
                 index = numpy.unravel_index(place if places is None else int(places[place]), shape)
-                values = (_number(side.flatten()[place]) for side in (got, want))
-                self._first.append(Mismatch(tuple(map(int, numpy.add(index, origin))), *values))
+                values = (side.flatten()[place] for side in (got, want))
+                self._first.append(_mismatch(tuple(map(int, numpy.add(index, origin))), *values))
             self._mismatches += wrong.numel()
         self._max_abs = max(self._max_abs, worst.absolute)
         self._max_rel = max(self._max_rel, worst.relative)
@@ -223,5 +223,23 @@ def _relative(error: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
     return torch.where(torch.isinf(error), math.inf, relative)
 
 
-def _number(value: torch.Tensor) -> float:
-    return float(value.abs()) if value.is_complex() else float(value)
+def _mismatch(index: tuple[int, ...], got: torch.Tensor, want: torch.Tensor) -> Mismatch:
+    """Describe an element; a complex one by its real or its imaginary part, whichever differs more."""
+    if not want.is_complex():
+        return Mismatch(index, float(got), float(want))
+    real, imaginary = ((float(one), float(two)) for one, two in zip(_parts(got), _parts(want), strict=True))
+    if _apart(*imaginary) > _apart(*real):
+        return Mismatch(index, *imaginary, "imaginary")
+    return Mismatch(index, *real, "real")
+
+
+def _parts(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return value.real, value.imag
+
+
+def _apart(got: float, want: float) -> float:
+    """The distance of two numbers; infinite where one alone is NaN, or infinities differ."""
+    if got == want or (math.isnan(got) and math.isnan(want)):
+        return 0.0
+    distance = abs(got - want)
+    return math.inf if math.isnan(distance) else distance

@@ -92,6 +92,23 @@ def test_values_are_held_to_the_tolerance(given: tuple[Any, ...], found: dict[st
     assert result.passed is (result.mismatches == 0)
 
 
+@pytest.mark.parametrize(
+    ("got", "want", "told"),
+    [
+        (1 + 2j, 1 - 2j, "got 2, want -2 (imaginary part)"),
+        (4 + 1j, 1 + 2j, "got 4, want 1 (real part)"),
+        (complex(1, NAN), 3 + 1j, "got nan, want 1 (imaginary part)"),
+    ],
+)
+@pytest.mark.parametrize("tolerance", [HALF, EXACT])
+def test_of_a_complex_number_the_part_that_differs_most_is_told(
+    got: complex, want: complex, told: str, tolerance: Tolerance
+) -> None:
+    """A wrong sign was told as 'got 6.46, want 6.46', which are the absolute values."""
+    (mismatch,) = compare([got], [want], tolerance, torch.complex64).first_mismatches
+    assert mismatch.values() == told
+
+
 @pytest.mark.parametrize("tolerance", [HALF, EXACT])
 def test_special_values_in_the_same_places_pass(tolerance: Tolerance) -> None:
     result = compare([NAN, INF, -INF, 1.0], [NAN, INF, -INF, 1.0], tolerance)
