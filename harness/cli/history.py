@@ -106,10 +106,12 @@ def plot(
 
 def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluation]:
     """Evaluations to draw. Raises: UsageError, with a suggestion, where there is none or none was timed."""
+    from harness.store.index import LAST
     from harness.suggest import did_you_mean
 
     problems = {entry.problem for entry in index.entries()}
-    if solution is None and name not in problems and "Did you mean" not in did_you_mean(name, problems):
+    is_misspelt = name not in LAST and "Did you mean" in did_you_mean(name, problems)
+    if solution is None and name not in problems and not is_misspelt:
         return [index.evaluation(name)]
     entries = chosen_entries(index, name, solution)
     newest = {entry.solution: entry.id for entry in entries if entry.solution_ns is not None}

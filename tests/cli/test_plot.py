@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from harness.model.evaluation import Work
 from harness.store.journal import Journal
 from tests.cli.shell import Shell
 from tests.examples import failed, passed, timing
+from tests.wording import tells
 
 pytestmark = pytest.mark.usefixtures("results")
 
@@ -47,6 +49,14 @@ def test_an_evaluation_is_named_as_show_names_it(harness: Shell, named: list[str
         "elsewhere/maxpool2d-plain-aaaaaaaa-samples.png",
         "elsewhere/maxpool2d-plain-aaaaaaaa-roofline.png",
     ]
+
+
+def test_the_last_evaluation_is_no_misspelt_problem(harness: Shell, results: Path) -> None:
+    problem = replace(WRONG.problem, name="list")
+    Journal(results, "run-2").append(replace(WRONG, problem=problem, id="20261121T130000-eeeeeeee"))
+    outcome = harness("plot")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert tells(outcome.err, "20261121T130000-eeeeeeee of list/plain", "no times", "wrong_values")
 
 
 def test_one_solution_in_both_formats_and_as_numbers(harness: Shell) -> None:
