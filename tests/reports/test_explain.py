@@ -37,6 +37,13 @@ def test_every_part_says_something_without_a_full_stop_of_its_own(explanation: E
     assert [part for part in parts if part.endswith(".") or part != part.strip()] == []
 
 
+def test_a_list_is_no_wrong_output_type() -> None:
+    """It counts as a tuple, which C++ returns for several tensors."""
+    explained = EVERY["wrong_output_type"]
+    assert "list" not in explained.causes
+    assert "a list counts as a tuple" in explained.avoid
+
+
 @pytest.mark.parametrize("word", ["failure", "checks", "timing", "trace", "builds", "config", "protections", "remarks"])
 def test_fields_of_the_record_that_are_named_exist(word: str) -> None:
     from harness.model.evaluation import Evaluation
