@@ -220,6 +220,11 @@ class Evaluation:
         return evaluation_key(self.problem, self.solution, self.cases, self.config, self.environment)
 
     @property
+    def is_fragile(self) -> bool:
+        """True where it passed, though it is wrong on inputs far from the problem as drawn."""
+        return self.verdict.passed and bool(self.fragile)
+
+    @property
     def share_of_light(self) -> float | None:
         """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark. It is
         None where nothing was timed, or no ceilings are known."""

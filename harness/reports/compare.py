@@ -135,7 +135,7 @@ def _note(evaluation: Evaluation, kept: frozenset[str]) -> Span:
     if expected is not Verdict.PASSED:
         notes.append("as expected" if evaluation.verdict is expected else f"expected {expected.value}")
     notes += ["noisy"] if timing and timing.noise else []
-    notes += ["fragile"] if evaluation.fragile else []
+    notes += ["fragile"] if evaluation.is_fragile else []
     notes += ["kept"] if evaluation.id in kept else []
     return Span(", ".join(notes), "faint")
 

@@ -68,7 +68,7 @@ def log_text(evaluation: Evaluation) -> str:
 
 
 def judgement(evaluation: Evaluation) -> list[Span]:
-    fragile = [Span(", fragile", "unsure")] if evaluation.fragile else []
+    fragile = [Span(", fragile", "unsure")] if evaluation.is_fragile else []
     return [verdict_span(evaluation.verdict), *fragile]
 
 
@@ -145,7 +145,8 @@ def findings(evaluation: Evaluation) -> Iterator[Section]:
         held = [Line(derived_words(one), "faint") for one in evaluation.tolerances]
         yield Section(f"checks against the {oracles} oracle", [*_checks(evaluation.checks), *held])
     if evaluation.fragile:
-        yield Section("fragile: wrong far from the problem as drawn", list(_checks(evaluation.fragile)))
+        title = "wrong far from the problem as drawn, which is no verdict"
+        yield Section(f"fragile: {title}" if evaluation.is_fragile else title, list(_checks(evaluation.fragile)))
     if evaluation.trace:
         yield Section("kernels that ran", trace_blocks(evaluation.trace))
     if evaluation.builds:

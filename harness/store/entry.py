@@ -47,7 +47,7 @@ class Entry:
     cases: tuple[str, ...]
     verdict: Verdict
     is_fragile: bool
-    """True where it is wrong far from the drawn scale, see Evaluation.fragile."""
+    """True where it passed, and is wrong far from the problem as drawn, see Evaluation.fragile."""
     confinement: ConfinementLevel | None
     """The level of the workers' confinement; None where the record doesn't have it."""
     expected_verdict: Verdict
@@ -150,7 +150,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         config=config_hash(evaluation.config),
         cases=evaluation.cases,
         verdict=evaluation.verdict,
-        is_fragile=bool(evaluation.fragile),
+        is_fragile=evaluation.is_fragile,
         confinement=evaluation.confinement,
         expected_verdict=evaluation.solution.expected_verdict,
         baseline=timing.baselines[0] if timing else None,

@@ -22,7 +22,7 @@ _BUSY_S = 60.0
 
 Say = Callable[[str], None]
 
-VERSION = 1000 * 16 + SCHEMA
+VERSION = 1000 * 17 + SCHEMA
 """The version kept in the file; another version's tables are thrown away. Raise the factor when a column changes its
 meaning."""
 

@@ -13,8 +13,11 @@ from harness.model.environment import MachineFinding
 from harness.model.evaluation import Evaluation, Failure, SolutionRef
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
+from harness.reports.compare import compare_report
+from harness.reports.evaluation import show_report
 from harness.reports.machine import findings_table
 from harness.reports.run import run_report
+from harness.store.entry import entry_of
 from tests.examples import cheated, check, comparison, failed, far_out, passed, sim_environment, timing
 from tests.reports.printed import printed
 from tests.wording import tells
@@ -87,6 +90,17 @@ def test_what_passed_without_timing_has_dashes() -> None:
 def test_a_fragile_solution_is_marked() -> None:
     assert "passed, fragile" in printed(run_report([passed("brittle", fragile=(far_out(),))], False))[3]
     assert "fragile" not in "".join(printed(run_report([passed("sound")], False)))
+
+
+def test_only_what_passes_is_marked_as_fragile() -> None:
+    """A wrong value in the simulator's own shrunk case leaves it open whose fault that is."""
+    unsupported = failed("brittle", Verdict.UNSUPPORTED, fragile=(far_out(),))
+    assert not unsupported.is_fragile
+    assert not entry_of(unsupported).is_fragile
+    run, show = run_report([unsupported], False), show_report(unsupported, ())
+    for made in (run, show, compare_report([unsupported], frozenset(), False)):
+        assert "fragile" not in "".join(printed(made))
+    assert any(tells(line, "wrong far from the problem", "no verdict") for line in printed(show))
 
 
 def test_a_simulated_run_has_no_columns_for_times() -> None:
