@@ -124,6 +124,12 @@ class OutputComparison:
     def passed(self) -> bool:
         return self.mismatches == 0
 
+    @property
+    def relative_error(self) -> float | None:
+        """The largest relative error; None for integers, and where only right values of 0 are missed."""
+        is_inexact = self.dtype.startswith(("float", "bfloat", "complex"))
+        return self.max_rel_error if is_inexact and (self.max_rel_error or not self.max_abs_error) else None
+
 
 @dataclass(frozen=True, config=RECORD)
 class Check:

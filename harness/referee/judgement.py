@@ -26,6 +26,9 @@ ROUNDS = 3
 """Times that a few rows outside the tolerance are looked at: others may err more."""
 _SLIGHT = 10.0
 """The error, in tolerances, up to which rounding is suspected: a term left out is off by thousands, as a rule."""
+_OF_INDICES = "int64"
+"""The dtype of the indices that torch returns."""
+_FIRST_INDEX = "take the first one's index, as torch does (argmax, max and min along a dim, a stable sort)"
 _OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of-bounds"}
 
 
@@ -144,13 +147,15 @@ def require_passed(check: Check, spec: OutputSpec) -> None:
         if not output.passed:
             which = f"{spec.called(number)}: " if spec.called(number) else ""
             reason = f"{which}{describe_mismatch(output)}"
-            raise SolutionFailed(Verdict.WRONG_VALUES, reason, _listed(output), _next_step(output, check.variant))
+            raise SolutionFailed(Verdict.WRONG_VALUES, reason, _listed(output), _next_step(output, check, spec))
 
 
-def _next_step(output: OutputComparison, variant: str | None) -> str | None:
+def _next_step(output: OutputComparison, check: Check, spec: OutputSpec) -> str | None:
     """Say what the numbers suggest; None where they suggest nothing."""
-    if variant and variant.endswith("few distinct") and "int" in output.dtype:
-        return "among equal values take the first one's index, as torch does (argmax, max and min along a dim)"
+    if check.variant and check.variant.endswith("few distinct") and "int" in output.dtype:
+        return f"among equal values {_FIRST_INDEX}"
+    if spec.may_choose and output.dtype == _OF_INDICES:
+        return f"where values are equal, {_FIRST_INDEX}; else compare at the positions listed"
     if output.worst <= _SLIGHT:
         return "no value is far off: look at the precision of accumulators and intermediates, then for lost terms"
     return None
@@ -220,5 +225,7 @@ def _listed(output: OutputComparison) -> str:
     held = f"{output.worst:.3g} times the tolerance"
     if math.isinf(output.worst):
         held = "no error is tolerated" if output.tolerance.is_exact else "some are NaN or infinite, and must not be"
-    largest = f"largest absolute error {output.max_abs_error:.3g}, relative {output.max_rel_error:.3g}"
-    return "\n".join([f"{largest}, {held}; first mismatches:", *rows])
+    relative = output.relative_error
+    largest = [f"largest absolute error {output.max_abs_error:.3g}"]
+    largest += [] if relative is None else [f"relative {relative:.3g}"]
+    return "\n".join([f"{', '.join([*largest, held])}; first mismatches:", *rows])

@@ -304,6 +304,7 @@ def _case(case: str, checks: Sequence[Check]) -> tuple[str | Span, ...]:
     plain = [output for check in checks if check.variant is None for output in check.outputs] or outputs
     shapes = dict.fromkeys(f"{'×'.join(map(str, one.shape)) or 'scalar'} {one.dtype}" for one in outputs)
     held = dict.fromkeys(str(one.tolerance) for one in plain)
+    relative = [one.relative_error for one in plain if one.relative_error is not None]
     passed = all(check.passed for check in checks)
     return (
         case,
@@ -314,7 +315,7 @@ def _case(case: str, checks: Sequence[Check]) -> tuple[str | Span, ...]:
         str(sum(one.mismatches for one in outputs)),
         Span(format_error(tuple(checks)), "plain" if passed else "bad"),
         f"{max((one.max_abs_error for one in plain), default=0.0):.2g}",
-        f"{max((one.max_rel_error for one in plain), default=0.0):.2g}",
+        f"{max(relative):.2g}" if relative else "—",
         ", ".join(held),
     )
 

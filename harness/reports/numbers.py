@@ -52,12 +52,15 @@ def format_error(checks: tuple[Check, ...]) -> str:
 
 
 def derived_words(derived: DerivedTolerance) -> str:
-    """'full: held to 0.003 of the local scale (|want| + root mean square), by the reference's own error (eager …)'."""
+    """'full: held to 0.003 of the local scale (|want| + root mean square), by the reference's own error (eager …)', or
+    'full: held to equality'."""
     errors = ", ".join(f"{name} {error:.2g}" for name, error in derived.errors.items())
     why = "the least that is asked" if derived.share == derived.least else "by the reference's own error"
     which = f", output {derived.output}" if derived.output else ""
+    if not (derived.share or errors):
+        return f"{derived.case}{which}: held to equality"
     held = f"held to {derived.share:.2g} of the local scale (|want| + root mean square)"
-    return f"{derived.case}{which}: {held}, {why} ({errors})"
+    return f"{derived.case}{which}: {held}, {why}" + (f" ({errors})" if errors else "")
 
 
 def format_rate(per_second: float, unit: str) -> str:

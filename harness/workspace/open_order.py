@@ -1,4 +1,4 @@
-"""Operations in a problem's code that may return any index among equal values."""
+"""Operations in a problem's code that choose among values, and those that may return any index among equal ones."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ import functools
 from harness.python_text import parse
 
 _PARTS = ("sort", "topk", "median", "kthvalue", "return_indices", "unique")
-"""Parts of their names. Another is `mode`, which many a setting is called, too."""
+"""Parts of the names of those with an open order. Another is `mode`, which many a setting is called, too."""
+_FIRST = ("argmax", "argmin", "max", "min")
+"""Operations of which torch takes the first index of equal values: whole names, since softmax has one as a part."""
 
 
 @functools.lru_cache(maxsize=256)
 def names_open_order(source: str) -> bool:
     """Say whether code names such an operation. Comments and texts of several words don't count."""
-    return any(_is_mode(node) or _is_other(node) for node in ast.walk(parse(source)))
+    return any(_is_mode(node) or _is_open(_name(node)) for node in ast.walk(parse(source)))
+
+
+@functools.lru_cache(maxsize=256)
+def names_choice(source: str) -> bool:
+    """Say whether code names an operation that returns indices of values that it chose or sorted."""
+    return names_open_order(source) or any(_name(node) in _FIRST for node in ast.walk(parse(source)))
 
 
 def _is_mode(node: ast.AST) -> bool:
@@ -29,12 +37,15 @@ def _is_mode(node: ast.AST) -> bool:
     return False
 
 
-def _is_other(node: ast.AST) -> bool:
+def _is_open(name: str) -> bool:
+    return name.isidentifier() and any(part in name for part in _PARTS)
+
+
+def _name(node: ast.AST) -> str:
+    """The name that a node reads, calls or hands on, perhaps as a text; '' for others."""
     match node:
         case ast.Name(str(name)) | ast.Constant(str(name)):
-            pass
+            return name
         case ast.Attribute(attr=str(name)) | ast.keyword(arg=str(name)) | ast.alias(name=str(name)):
-            pass
-        case _:
-            return False
-    return name.isidentifier() and any(part in name for part in _PARTS)
+            return name
+    return ""

@@ -160,6 +160,31 @@ def test_numbers_suggest_the_next_step(dtype: str, worst: float, variant: str | 
     assert words in caught.value.failure.next_step
 
 
+@pytest.mark.parametrize(
+    ("dtype", "may_choose", "words"),
+    [("int64", True, "where values are equal"), ("int64", False, "borders"), ("int8", True, "borders")],
+)
+def test_where_torch_chooses_among_values_equal_ones_are_thought_of(dtype: str, may_choose: bool, words: str) -> None:
+    wrong = comparison(mismatches=1, dtype=dtype, worst=math.inf, first_mismatches=(Mismatch((1, 0), 2.0, 1.0),))
+    with pytest.raises(SolutionFailed) as caught:
+        require_passed(check(wrong), replace(ONE, may_choose=may_choose))
+    assert words in caught.value.failure.next_step
+
+
+@pytest.mark.parametrize(
+    ("dtype", "relative", "told"),
+    [("int64", 0.0, False), ("int64", 0.5, False), ("float32", 0.0, False), ("float32", 0.5, True)],
+)
+def test_a_relative_error_is_told_where_there_is_one(dtype: str, relative: float, told: bool) -> None:
+    """An index of 69 in place of 0 was told as 'relative 0', and so was any number in place of 0."""
+    wrong = comparison(mismatches=1, dtype=dtype, max_abs_error=69.0, max_rel_error=relative, worst=math.inf)
+    wrong = replace(wrong, first_mismatches=(Mismatch((1, 0), 69.0, 0.0),))
+    with pytest.raises(SolutionFailed) as caught:
+        require_passed(check(wrong), ONE)
+    details = caught.value.failure.details or ""
+    assert ("largest absolute error 69" in details, "relative" in details) == (True, told)
+
+
 FAULT = Finding("illegal-address", "4 bytes past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 3)
 REMARK = Finding("barrier-after-exit", "threads had exited")
 

@@ -6,9 +6,17 @@ import math
 
 import pytest
 
-from harness.model.check import Tolerance
+from harness.model.check import DerivedTolerance, Tolerance
 from harness.model.statistics import Interval
-from harness.reports.numbers import format_error, format_median, format_ms, format_rate, format_span, format_speedup
+from harness.reports.numbers import (
+    derived_words,
+    format_error,
+    format_median,
+    format_ms,
+    format_rate,
+    format_span,
+    format_speedup,
+)
 from tests.examples import check, comparison
 
 
@@ -113,3 +121,26 @@ def test_spans_have_a_fitting_unit(ns: float, text: str) -> None:
 )
 def test_rates_have_three_digits(value: float, text: str) -> None:
     assert format_rate(value, "B/s") == text
+
+
+@pytest.mark.parametrize(
+    ("share", "errors", "words"),
+    [
+        (0.0, {}, "full, output 1: held to equality"),
+        (
+            0.002,
+            {"eager": 0.00123},
+            "full, output 1: held to 0.002 of the local scale (|want| + root mean square), by the reference's own "
+            "error (eager 0.0012)",
+        ),
+        (
+            0.001,
+            {},
+            "full, output 1: held to 0.001 of the local scale (|want| + root mean square), the least that is asked",
+        ),
+    ],
+)
+def test_a_derived_tolerance_is_told_with_the_errors_that_there_are(
+    share: float, errors: dict[str, float], words: str
+) -> None:
+    assert derived_words(DerivedTolerance("full", 1, share, min(share, 0.001), errors)) == words

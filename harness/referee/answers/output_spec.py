@@ -30,6 +30,8 @@ class OutputSpec:
     """The inputs that it writes into, by torch's count of such writes (Tensor._version)."""
     gradients: tuple[str, ...] = ()
     """The inputs and parameters of which the last outputs are the gradients, in a training step."""
+    may_choose: bool = False
+    """True where the problem names an operation that chooses among values, such as argmax: integers may be indices."""
 
     def called(self, number: int) -> str:
         """'output 0', 'gradient of x': the name of an output where there are several; empty for the only one."""

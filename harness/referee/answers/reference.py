@@ -36,6 +36,7 @@ from harness.sandbox.wire.construction import (
 from harness.sandbox.wire.input_form import Form, NoForm, irregular_kinds, leaves, put_together, take_apart
 from harness.sandbox.wire.messages import Step
 from harness.sandbox.wire.structure import unpack
+from harness.workspace.open_order import names_choice
 from harness.workspace.problem import Problem
 
 _GENERATORS = threading.RLock()
@@ -58,6 +59,7 @@ class Reference:
         self.device = device
         self._batch_statistics = problem.batch_statistics
         self._is_step = problem.backward
+        self._may_choose = names_choice(problem.source)
         self._assembly = _Assembly()
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
@@ -248,7 +250,10 @@ class Reference:
             with blamed_on(self, "Model.forward() failed"):
                 run = _run(model, real)
         *of_run, changed = run
-        return replace(spec_of(*of_run), changed_inputs=changed, gradients=self._gradients(inputs))
+        found = spec_of(*of_run)
+        return replace(
+            found, changed_inputs=changed, gradients=self._gradients(inputs), may_choose=self._may_choose
+        )
 
     def _gradients(self, inputs: Sequence[Any]) -> tuple[str, ...]:
         if not self.step:

@@ -11,6 +11,7 @@ from torch import nn
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.ties import has_open_order, without_ties
 from harness.referee.inputs.variants import leaves_order_open
+from harness.workspace.open_order import names_choice
 from tests.problem_text import problem_text
 from tests.referee.in_process import checked, setting_of
 
@@ -84,6 +85,32 @@ def test_the_first_index_of_a_maximum_is_asked_for(tmp_path: Path) -> None:
     assert not has_open_order(setting)
     (x,) = make_inputs(setting, Drawn(3))
     assert len(x.unique()) == 40
+
+
+class LastMaximum(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.shape[1] - 1 - x.flip(1).argmax(1)
+
+
+def test_who_takes_the_last_of_equal_maxima_is_told_to_take_the_first(tmp_path: Path) -> None:
+    source = TOPK.replace("torch.topk(x, 5, dim=1)", "torch.max(x, dim=1)[1]")
+    failed = checked(setting_of(tmp_path, source), LastMaximum)[0].failed
+    assert failed is not None
+    assert failed.failure.next_step.startswith("where values are equal, take the first one's index")
+
+
+@pytest.mark.parametrize(
+    ("forward", "chooses"),
+    [
+        ("torch.topk(x, 5)[1]", True),
+        ("x.max(1)[1]", True),
+        ("torch.min(x, 1).indices", True),
+        ("torch.softmax(x, 1)", False),
+        ("# the max\nreturn x.long()", False),
+    ],
+)
+def test_code_alone_says_whether_it_chooses_among_values(forward: str, chooses: bool) -> None:
+    assert names_choice(problem_text(forward)) is chooses
 
 
 @pytest.mark.parametrize(
