@@ -42,6 +42,9 @@ from harness.worker.extensions import Extensions
 from harness.worker.gpu_compilation import compile_for_gpu
 
 _MESSAGE_CHARS = 20_000
+_LEAST_CHARS = 1_000
+"""Frames are shorter than this, and a message may be as long in any case."""
+_LEFT_OUT = " … (the rest is left out)\n"
 _OURS = f"{Path(__file__).parents[1]}/"
 _PACKAGE = f"{__name__.partition('.')[0]}."
 _LIBRARIES = (_OURS, f"{Path(torch.__file__).parents[1]}/", f"{Path(traceback.__file__).parent}/", "<frozen ")
@@ -74,7 +77,7 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
         return Raised(
             type_name=type(error).__name__,
             message=str(error)[:_MESSAGE_CHARS],
-            traceback=_told(error)[-_MESSAGE_CHARS:],
+            traceback=_told(error),
             extensions=arm.extensions.take_reports(),
             findings=findings,
             launches=launches,
@@ -100,7 +103,17 @@ def _told(error: Exception) -> str:
         told.stack = traceback.StackSummary.from_list(frames)
         told = told.__cause__ or told.__context__
     is_all_said = not (text.stack or text.__cause__ or text.__context__)  # by the message
-    return "" if is_all_said else "".join(text.format())
+    return "" if is_all_said else _within_limit(list(text.format()))
+
+
+def _within_limit(parts: Sequence[str]) -> str:
+    """Join a traceback's frames and messages. Where that is too long, messages keep their beginning, so that they don't
+    displace the frames; of very many frames the last stay."""
+    most = _MESSAGE_CHARS
+    while most > _LEAST_CHARS and sum(min(len(part), most) for part in parts) > _MESSAGE_CHARS:
+        most //= 2
+    cut = (part if len(part) <= most else f"{part[: most - len(_LEFT_OUT)]}{_LEFT_OUT}" for part in parts)
+    return "".join(cut)[-_MESSAGE_CHARS:]
 
 
 def _says_nothing(last: traceback.FrameSummary, others: Sequence[traceback.FrameSummary]) -> bool:

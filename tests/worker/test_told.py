@@ -85,3 +85,25 @@ def test_an_error_of_ours_is_told_as_its_cause() -> None:
     assert text.count("Traceback") == 1
     assert "harness" not in text
     assert text.index("other.py") < text.index("solution.py") < text.index("KeyError: 'x'")
+
+
+def test_a_long_message_keeps_its_beginning_and_displaces_no_frame() -> None:
+    solution = function("solutions/relu/plain/solution.py", "raise ValueError('no' + 50_000 * 'x')")
+    text = told(function(OURS, "solution()", solution=solution))
+    assert text.count("solution.py") == 1
+    assert "ValueError: noxxx" in text
+    assert 5_000 < len(text) <= 20_000
+
+
+def test_of_very_many_frames_the_last_stay() -> None:
+    def deep(depth: int) -> None:
+        function(f"solutions/relu/plain/{depth}.py", "deep(depth) if depth else fail()", **names(depth))()
+
+    def names(depth: int) -> dict[str, object]:
+        return {"deep": deep, "depth": depth - 1, "fail": fail}
+
+    fail = function("solutions/relu/plain/last.py", "raise ValueError('no' + 50_000 * 'x')")
+    text = told(function(OURS, "deep(300)", deep=deep))
+    assert "last.py" in text
+    assert "ValueError: noxxx" in text
+    assert len(text) <= 20_000
