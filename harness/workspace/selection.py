@@ -131,8 +131,12 @@ def _require_model(workspace: Workspace, problem: str, name: str) -> None:
 
 
 def _orphans(workspace: Workspace) -> Iterator[str]:
-    """Folders of solutions that belong to no problem, and folders within that hold nothing."""
+    """Folders of problems without a problem, of solutions that belong to none, and folders within that hold nothing."""
     problems = workspace.problem_names()
+    for place in sorted((workspace.root / "problems").glob("*/")):
+        is_meant = (place / "problem.yaml").exists() or (workspace.root / "solutions" / place.name).is_dir()
+        if is_meant and place.name not in problems:
+            yield f"{place / 'problem.py'} is missing: a problem folder holds problem.py with the reference Model"
     for folder in sorted((workspace.root / "solutions").glob("*/")):
         try:
             names = workspace.solution_names(folder.name)
@@ -142,7 +146,7 @@ def _orphans(workspace: Workspace) -> Iterator[str]:
         for each in sorted(folder.glob("*/")):
             if each.name not in names and not any(each.iterdir()):
                 yield f"{each} is empty: put ModelNew into solution.py there, or remove the folder"
-        if names and folder.name not in problems:
+        if names and not (workspace.root / "problems" / folder.name).is_dir():
             yield f"{folder}: no problem has this name.{did_you_mean(folder.name, problems)}"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import InvalidFile, UsageError
 from harness.model.config import Config
 from harness.suggest import did_you_mean
 from harness.workspace.problem import Problem, load_problem
@@ -35,7 +36,7 @@ class Workspace:
         folder = self.root / "problems"
         if not _is_plain(name) or not _exists(folder / name / "problem.py"):
             _require(name, self.problem_names(), "problem", folder)
-        return load_problem(folder / name)
+        return _with_plain_cases(load_problem(folder / name))
 
     def solution_names(self, problem: str) -> list[str]:
         """Return the names of a problem's solutions. Raises: UsageError for a folder whose name can't be shown."""
@@ -99,6 +100,16 @@ def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
     for name in names:
         _require(name, problem.cases, "case", None, f" of '{problem.name}'")
     return list(dict.fromkeys(names)) or list(problem.cases)
+
+
+def _with_plain_cases(problem: Problem) -> Problem:
+    """Return the problem. Raises: InvalidFile where the name of a case has a blank."""
+    if split := next((name for name in problem.cases if re.search(r"\s", name)), None):
+        raise InvalidFile(
+            f"{problem.folder / 'problem.yaml'}: cases.{split}: blanks separate the values of HARNESS_RUN_CASE; name "
+            f"the case '{'_'.join(split.split()) or 'other'}'"
+        )
+    return problem
 
 
 def _folders_with(folder: Path, file: str) -> list[str]:

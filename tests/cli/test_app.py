@@ -185,6 +185,28 @@ def test_check_lists_every_fault_once(harness: Shell, workspace: Path) -> None:
     assert "'relu'" in harness("check", "rleu").err
 
 
+def test_check_names_a_problem_folder_without_problem_py(harness: Shell, workspace: Path) -> None:
+    """It told of the solutions alone that no problem has their folder's name, though a folder has."""
+    for file in ("problems/maxpool2d/problem.py", "problems/relu/problem.py"):
+        (workspace / file).unlink()
+    (workspace / "problems/relu/problem.yaml").write_text("title: ReLU")
+    (workspace / "problems/__pycache__").mkdir()
+    outcome = harness("check")
+    assert outcome.code == 2
+    maxpool, relu = outcome.out.splitlines()
+    assert tells(maxpool, "problems/maxpool2d/problem.py is missing")
+    assert tells(relu, "problems/relu/problem.py is missing")
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_case_is_a_word_as_variables_name_them(harness: Shell, workspace: Path, command: str) -> None:
+    (workspace / "problems/maxpool2d/problem.yaml").write_text("cases: {very small: {constants: {batch_size: 3}}}")
+    outcome = harness(command, "maxpool2d")
+    assert outcome.code == 2
+    told = outcome.out + outcome.err
+    assert tells(told, "problems/maxpool2d/problem.yaml", "cases.very small", "HARNESS_RUN_CASE", "'very_small'")
+
+
 def test_check_makes_cases_without_memory(harness: Shell, workspace: Path) -> None:
     """The file as it stands makes a terabyte."""
     source = (workspace / "problems/relu/problem.py").read_text().replace("batch_size = 16", "batch_size = 2**26")
