@@ -152,9 +152,12 @@ def create_app(queue: JobQueue, judge: Judge, workspace: Path, access: Access, m
 
 
 def _unfit(_: Request, error: Exception) -> JSONResponse:
-    """The first few faults, without what was sent: that may be large, and no text."""
+    """The first few faults, without what was sent: that may be large, and no text. A list whose items are faulty counts
+    as empty besides, which is left out."""
     assert isinstance(error, RequestValidationError)
-    faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:_MOST_FAULTS]]
+    first = error.errors()[:_MOST_FAULTS]
+    within = {one["loc"][:length] for one in first for length in range(len(one["loc"]))}
+    faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in first if one["loc"] not in within]
     return JSONResponse({"detail": "; ".join(faults)}, 422)
 
 

@@ -132,6 +132,13 @@ def test_what_is_no_submission_is_refused(door: Door, body: bytes) -> None:
     assert door().post("/jobs", content=body, headers=JSON).status_code in (400, 422)
 
 
+def test_of_a_job_without_a_solution_that_alone_is_told(door: Door) -> None:
+    """The list of jobs was said to be empty as well."""
+    answer = door().post("/jobs", json={"jobs": [{"problem": "relu"}]})
+    assert (answer.status_code, answer.json()) == (422, {"detail": "body.jobs.0.solution: Field required"})
+    assert "at least 1 item" in door().post("/jobs", json={"jobs": []}).json()["detail"]
+
+
 def test_a_problems_text_is_taken_from_who_may_run_code_here_alone(door: Door) -> None:
     assert submit(door(ADA), job(problem=SOURCE)).json()["jobs"][0]["problem"] == "text"
     answer = submit(door(BOB), job(problem=SOURCE))
