@@ -51,6 +51,14 @@ def test_a_text_is_named_by_its_hash_and_a_file_by_its_name(tmp_path: Path) -> N
     assert Client.submission("relu", path, name="of mine").name == "of_mine"
 
 
+def test_a_string_is_a_text_whatever_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a model could answer with the path of a solution that it didn't write; a load_error's advice names Path."""
+    monkeypatch.chdir(tmp_path)
+    Path("right.py").write_text("class ModelNew: ...")
+    assert Client.submission("relu", "right.py").solution == "right.py"
+    assert Client.submission("relu", "missing.py").solution == "missing.py"
+
+
 def test_what_is_no_unicode_is_sent_as_what_no_python_reads(tmp_path: Path) -> None:
     (path := tmp_path / "latin.py").write_bytes(b"x = '\xe4'")
     for solution in ("x = '\ud800'", path):
