@@ -340,6 +340,31 @@ def cuda_graph(device: SimDevice, extension: Any) -> object:
     return torch.cuda.CUDAGraph()
 
 
+def lazy_conjugates(device: SimDevice, extension: Any) -> object:
+    """Operators on tensors whose conjugation or negation is a flag, read and written, as the host computes them."""
+    z = torch.randn(4, 4, dtype=torch.complex64)
+
+    def overwritten(values: torch.Tensor) -> torch.Tensor:
+        values = values.clone()
+        values.conj().copy_(values * 2)
+        values.conj()[0].fill_(1 + 2j)
+        return values
+
+    made: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
+        lambda values: values.conj().resolve_conj(),
+        lambda values: values.conj().clone(),
+        lambda values: values.conj() * 2,
+        lambda values: values.mH.contiguous(),
+        lambda values: values.conj().t() @ values,
+        lambda values: values.conj()[1:, ::2].sum(0),
+        lambda values: values.conj().imag.resolve_neg(),
+        lambda values: values.conj().imag + 1,
+        lambda values: values.conj().conj().clone(),
+        overwritten,
+    )
+    return [torch.allclose(make(z.cuda()).cpu(), make(z), atol=1e-4) for make in made]
+
+
 def torch_operators(device: SimDevice, extension: Any) -> object:
     """Layers on the device give what they give on the CPU, gradients included."""
     model = nn.Sequential(nn.Conv2d(3, 6, 3), nn.Conv2d(6, 6, 3, groups=6), nn.ReLU(), nn.Flatten(), nn.Linear(96, 2))

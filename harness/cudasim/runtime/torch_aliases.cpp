@@ -11,9 +11,16 @@
 namespace sim {
 namespace {
 
+// Conjugation and negation may be flags, which say how the values in memory are read.
+void take_flags(const at::Tensor& tensor, const at::Tensor& like) {
+  tensor._set_conj(like.is_conj());
+  tensor._set_neg(like.is_neg());
+}
+
 at::Tensor over_storage(c10::Storage storage, c10::DispatchKey key, const at::Tensor& like) {
   auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), like.dtype());
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
+  take_flags(tensor, like);
   return tensor;
 }
 
@@ -31,6 +38,7 @@ at::Tensor moved_to_device(const at::Tensor& tensor) {
   size_t available = tensor.storage().nbytes() - tensor.storage_offset() * tensor.itemsize();
   size_t nbytes = std::min<size_t>(available, moved.storage().nbytes());
   if (nbytes) memcpy(moved.mutable_data_ptr(), tensor.const_data_ptr(), nbytes);
+  take_flags(moved, tensor);
   mark_written(moved);
   return moved;
 }
