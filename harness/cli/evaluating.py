@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json as json_module
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from harness.errors import Interrupted, UsageError
 from harness.model.evaluation import Evaluation
 from harness.model.plural import several
 from harness.store.journal import Journal
-from harness.workspace.workspace import Workspace, select_cases
+from harness.workspace.workspace import Workspace, find_workspace, select_cases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,18 +102,24 @@ def _judge_inside(
 ) -> None:
     """End this very command as it ends in a container; in there, go on. Raises: UsageError, MachineError."""
     from harness.run.container import is_inside, run_inside, without_workspace
+    from harness.workspace.settings import find_settings
 
     if is_inside():
         return
     if where.engine != "local":
         raise UsageError("--container is for --engine local")
-    files = [Path(file) for task in tasks for file in (task.problem.file, task.solution.file) if file]
-    read = {Path.cwd(), *(file.absolute().parent for file in files)} if files else {Path.cwd(), workspace.root}
+    bare = {Path(file) for task in tasks for file in (task.problem.file, task.solution.file) if file}
+    root = workspace.root
+    if bare:  # it is of copies
+        with contextlib.suppress(UsageError):
+            root = find_workspace(Path.cwd()).root
+    parts = (root / name for name in ("problems", "solutions", "configs"))
+    others = (Path(options.config or ""), *parts, *(one.path for one in find_settings(Path.cwd())))
+    read = {Path.cwd(), root, *(file.parent for file in bare), *bare, *(path for path in others if path.exists())}
     results = options.results or workspace.results
-    code = run_inside(image, read, results, without_workspace(sys.argv[1:]), options.backend != "sim")
-    if code == exit_codes.INTERRUPTED:
-        os._exit(code)  # it has been said in there
-    raise typer.Exit(code)
+    passed = options.settings(workspace).limits.pass_environment
+    arguments = without_workspace(sys.argv[1:])
+    raise typer.Exit(run_inside(image, read, results, arguments, passed, options.backend != "sim"))
 
 
 def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers) -> int:

@@ -91,7 +91,8 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
     """
     found = _CaseFindings(watch)
     seeds = case.config.correctness.seeds
-    turns = list(islice(drawn_lengths(most_calls, case.rng), seeds))
+    rng = random.Random(case.setting.seed("turns"))  # what solutions see anyway: a seed repeats it
+    turns = list(islice(drawn_lengths(most_calls, rng), seeds))
     traced = case.rng.randrange(seeds)
     next_seed = seeds_of(case.setting, "correctness")
     for index, calls in enumerate(turns):
@@ -109,7 +110,7 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
     found.remarks += variants.remarks
     far = [one for one in variants.drawn if not one.decides]
     near = [one for one in variants.drawn if one.decides]
-    for drawn in (*_in_turns(case, near, most_calls), *_in_turns(case, far, most_calls)):
+    for drawn in (*_in_turns(near, most_calls, rng), *_in_turns(far, most_calls, rng)):
         notify(f"checking {case.setting.case} with other inputs")
         found.judge(case, drawn)
         if found.failed:
@@ -180,8 +181,8 @@ def _is_infinite_first(check: Check) -> bool:
     return any(not math.isfinite(one.got) for output in check.outputs for one in output.first_mismatches)
 
 
-def _in_turns(case: CaseTurns, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:
+def _in_turns(drawn: Sequence[Drawn], most_calls: int, rng: random.Random) -> Iterator[list[Drawn]]:
     """Yield the draws in random order, in turns of the lengths that all turns have."""
-    shuffled = iter(case.rng.sample(drawn, len(drawn)))
-    for calls in split(len(drawn), most_calls, case.rng):
+    shuffled = iter(rng.sample(drawn, len(drawn)))
+    for calls in split(len(drawn), most_calls, rng):
         yield list(islice(shuffled, calls))

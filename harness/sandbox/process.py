@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import os
 import secrets
 import signal
 import subprocess
@@ -33,7 +32,7 @@ from harness.sandbox.wire.exchange import READY
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.frames import PeerClosed
 from harness.sandbox.wire.layout import files_folder, scratch_folder
-from harness.sandbox.wire.means import CONTAINER, IN_CONTAINER, Level, is_at_least, level_of
+from harness.sandbox.wire.means import CONTAINER, Level, is_at_least, is_in_container, level_of
 from harness.sandbox.wire.messages import (
     Construct,
     Done,
@@ -206,7 +205,7 @@ class WorkerProcess:
                 if nonce != expected or not isinstance(reply, kind):
                     raise MachineError("a worker didn't start: it sent something else first")
                 if isinstance(reply, Ready):
-                    around = (CONTAINER,) if os.environ.get(IN_CONTAINER) else ()
+                    around = (CONTAINER,) if is_in_container() else ()
                     self.protections = (*reply.protections, *around)
                     self._require_confinement()
         except (PeerClosed, TimeoutError, WrongAnswer, SolutionFailed) as error:

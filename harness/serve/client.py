@@ -127,7 +127,8 @@ class _Requests:
         (one,) = asked
         size = len(one.solution.encode())
         why = f"a text of {size:,} bytes is more than the server takes in a request (--most-mib); it wasn't judged"
-        if size <= 2 * len(text := f"raise ValueError({why!r})\n"):  # also where it is such a text already
+        text = f"raise ValueError({why!r})\n"
+        if size <= max(len(one.problem.encode()), 2 * len(text)):  # also where it is such a text already
             raise refused
         yield [one.model_copy(update={"solution": text})]
 

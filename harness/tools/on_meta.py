@@ -13,6 +13,8 @@ from harness.referee.answers.reference import Reference
 from harness.workspace.problem import FULL, Problem
 
 _TEXT = "problem.py"
+_IS_OF_META = "meta"
+"""A word of torch's for what tensors without memory can't do, which real ones may."""
 
 
 def unfit_cases(problem: Problem) -> list[InvalidFile]:
@@ -35,14 +37,14 @@ def unfit_cases(problem: Problem) -> list[InvalidFile]:
 
 
 def _failures(problem: Problem, case: str) -> dict[str, str | None]:
-    """Name the parts of a problem that fail in a case, each with its error; None for a lack of memory."""
+    """Name the parts of a problem that fail in a case, each with its error; None where memory alone is missing."""
     failures: dict[str, str | None] = {}
 
     def tried(name: str, make: Callable[[], object]) -> object:
         try:
             return make()
         except InvalidProblem as error:
-            failures[name] = _why(error)
+            failures[name] = None if _IS_OF_META in (why := _why(error)) else why
         except (torch.OutOfMemoryError, MemoryError):
             failures[name] = None
         return None

@@ -26,13 +26,13 @@ def names_choice(source: str) -> bool:
 
 
 def _is_mode(node: ast.AST) -> bool:
-    """Say whether torch's `mode` is called or handed on here."""
+    """Say whether torch's `mode` is called or handed on here; a module's own setting, self.mode, isn't it."""
     match node:
-        case ast.Call(func=ast.Name("mode") | ast.Attribute(attr="mode")):
+        case ast.Call(func=ast.Name("mode")) | ast.alias("mode") | ast.Constant("mode"):
             return True
-        case ast.Call(func=ast.Name("getattr"), args=[_, ast.Constant("mode"), *_]):
-            return True
-        case ast.Attribute(ast.Name("torch"), "mode") | ast.alias("mode"):
+        case ast.Attribute(ast.Name(owner), "mode"):
+            return owner != "self"
+        case ast.Attribute(attr="mode"):
             return True
     return False
 

@@ -10,6 +10,7 @@ import pytest
 from harness.cli import exit_codes
 from harness.run import container
 from harness.run.container import without_workspace
+from harness.sandbox.wire import means
 from harness.sandbox.wire.means import IN_CONTAINER
 from tests.cli.shell import Shell
 
@@ -44,8 +45,9 @@ def test_a_container_gets_the_workspace_to_read_and_results_to_write(
     assert words[0] == "run"
     assert words[words.index("img") :] == ["img", *shlex.split("run maxpool2d --container img --results out")]
     volumes = {word.removeprefix("--volume=") for word in words if word.startswith("--volume=")}
-    written = {f"{workspace}/out:{workspace}/out", "/tmp", "harness-cache:/var/cache/harness"}
-    assert volumes == {f"{workspace}:{workspace}:ro", *written}
+    written = {f"{workspace}/out:{workspace}/out", "/scratch", "harness-cache:/var/cache/harness"}
+    read = {f"{path}:{path}:ro" for path in (workspace, *(workspace / p for p in ("problems", "solutions", "configs")))}
+    assert volumes == {*read, *written}
     assert {"--network=none", "--read-only", "--cap-drop=all", f"--env={IN_CONTAINER}=podman"} <= set(words)
     assert f"--workdir={workspace}" in words
     assert not any(word.startswith(("--gpus", "--device")) for word in words)
@@ -76,14 +78,19 @@ def test_gpus_and_their_locks_go_along_unless_the_simulator_is_asked_for(
     assert not any(word.startswith(("--gpus", "--device", "--volume=/locks")) for word in words_of(tool))
 
 
-def test_variables_of_harness_go_along_but_not_its_cache(
-    harness: Shell, tool: Path, monkeypatch: pytest.MonkeyPatch
+def test_variables_of_harness_and_those_of_a_config_go_along_but_not_its_cache(
+    harness: Shell, tool: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HARNESS_CACHE", "/mine")
-    monkeypatch.setenv("HARNESS_RUN_SEED", "4")
-    harness("run", "maxpool2d", "--container", "img")
+    monkeypatch.setenv("TMPDIR", "/mine")
+    asked = ("HARNESS_RUN_SEED", "CUDA_VISIBLE_DEVICES", "WANTED")
+    for name in asked:
+        monkeypatch.setenv(name, "4")
+    (workspace / "configs" / "quick.yaml").write_text("limits: {pass_environment: [WANTED]}")
+    harness("run", "maxpool2d", "--container", "img", "--config", "quick")
     words = words_of(tool)
-    assert "--env=HARNESS_RUN_SEED" in words
+    assert {f"--env={name}" for name in asked} <= set(words)
+    assert "--env=TMPDIR" not in words
     assert [word for word in words if "HARNESS_CACHE" in word] == ["--env=HARNESS_CACHE=/var/cache/harness"]
 
 
@@ -93,7 +100,7 @@ def test_its_exit_code_is_the_commands(harness: Shell, tool: Path, code: int) ->
     assert harness("run", "maxpool2d", "--container", "img").code == code
 
 
-@pytest.mark.parametrize("code", [125, 127])
+@pytest.mark.parametrize("code", [125, 127, 137])
 def test_a_tool_that_fails_itself_is_the_machines_fault(harness: Shell, tool: Path, code: int) -> None:
     (tool / "code").write_text(str(code))
     outcome = harness("compare", "--container", "img")
@@ -115,9 +122,18 @@ def test_a_cluster_is_no_container(harness: Shell, tool: Path) -> None:
 
 def test_in_there_the_option_has_been_followed(harness: Shell, tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(IN_CONTAINER, "podman")
+    monkeypatch.setattr(means, "_MARKS", ("/nowhere",))
+    assert not container.is_inside()  # a variable alone says little
+    monkeypatch.setattr(means, "_MARKS", (str(tool),))
     assert harness("run", "maxpool2d", "--container", "img", "--dry-run").code == 0
     assert container.is_inside()
     assert not (tool / "words").exists()
+
+
+def test_a_path_with_a_colon_is_refused(harness: Shell, tool: Path) -> None:
+    outcome = harness("run", "maxpool2d", "--container", "img", "--results", "a:b")
+    assert outcome.code == exit_codes.USAGE
+    assert "a:b" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from harness.run.cache import cache_folder
 from harness.run.session import open_session
 from harness.sandbox import process as process_module
 from harness.sandbox.start import Surroundings
+from harness.sandbox.wire import means
 from harness.sandbox.wire.means import (
     BUBBLEWRAP,
     CONTAINER,
@@ -102,6 +103,7 @@ def test_who_isnt_confined_is_told_once(
 def test_a_worker_in_a_container_is_confined_by_that_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host = open_host("sim", cache_folder(), lambda what: None)
     monkeypatch.setenv(IN_CONTAINER, "podman")
+    monkeypatch.setattr(means, "_MARKS", (str(tmp_path),))
     with Workers(host, tmp_path) as workers, workers.start(for_build=True) as worker:
         worker.await_start()
         assert CONTAINER in worker.protections

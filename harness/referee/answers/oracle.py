@@ -150,7 +150,7 @@ class Oracle:
         return self._strictly(copied(inputs))
 
     def left_in(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """What a call leaves in these inputs: by the reference in its own precision, and by the oracle."""
+        """Return what a call leaves in these inputs: by the reference in its own precision, and by the oracle."""
         native, exact = copied(inputs), copied(inputs)
         self.native(native)
         if self.kind == "float64":

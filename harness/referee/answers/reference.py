@@ -251,9 +251,7 @@ class Reference:
                 run = _run(model, real)
         *of_run, changed = run
         found = spec_of(*of_run)
-        return replace(
-            found, changed_inputs=changed, gradients=self._gradients(inputs), may_choose=self._may_choose
-        )
+        return replace(found, changed_inputs=changed, gradients=self._gradients(inputs), may_choose=self._may_choose)
 
     def _gradients(self, inputs: Sequence[Any]) -> tuple[str, ...]:
         if not self.step:

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import random
+import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -60,7 +61,7 @@ class CaseTurns:
         self.worker = worker
         self.config = config
         self.conduct = conduct
-        self.rng = random.Random(setting.seed("turns"))
+        self.rng = random.Random(secrets.randbits(64))
         self.weights = Weights("none")
         self._are_given_back = True
 

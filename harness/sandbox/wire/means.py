@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from typing import Literal
 
@@ -20,10 +21,17 @@ CONTAINER = "container"
 
 IN_CONTAINER = "HARNESS_IN_CONTAINER"
 """The variable that says so in there."""
+_MARKS = ("/run/.containerenv", "/.dockerenv")
+"""The files that podman and Docker leave in a container."""
 
 Level = Literal["none", "files", "full", "container"]
 LEVELS: tuple[Level, ...] = ("none", "files", "full", "container")
 """Each keeps more from a solution than those before (SECURITY.md)."""
+
+
+def is_in_container() -> bool:
+    """Say whether this process is in one that `--container` has started."""
+    return bool(os.environ.get(IN_CONTAINER)) and any(map(os.path.exists, _MARKS))
 
 
 def is_at_least(level: Level, least: Level) -> bool:
