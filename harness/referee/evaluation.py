@@ -34,7 +34,7 @@ from harness.referee.outage import Outage, settled, suspected
 from harness.referee.shortage import is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.references import made_of, references_of
-from harness.referee.trial import Trial, is_timed
+from harness.referee.trial import Trial, VariedForCopies, is_timed
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
@@ -68,7 +68,7 @@ def evaluate(
         if built.failed:
             raise built.failed
         assert workers is not None
-        _Judging(job, workers, environment, built, found, notify, is_last).in_either_mode()
+        _Judging(job, workers, environment, built, found, notify, is_last).in_either_way()
     except (Interrupted, TextsNotBuilt):
         raise
     except Exception as error:
@@ -220,6 +220,27 @@ class _Judging:
     notify: Notify
     is_last: bool
 
+    def in_either_way(self) -> None:
+        """Judge, with parameters as the reference makes them where varied ones that only show copies of the input can't
+        be given to the solution."""
+        try:
+            self.in_either_mode()
+            return
+        except VariedForCopies as error:
+            let_go(error)
+        self.notify("trying again with parameters as Model makes them")
+        again = Found(
+            remarks=[
+                "parameters aren't varied, since the solution has others than Model: with those of __init__ a copy of "
+                "the input would pass"
+            ]
+        )
+        problem = replace(self.job.problem, keeps_parameters=True)
+        try:
+            replace(self, job=replace(self.job, problem=problem), found=again).in_either_mode()
+        finally:
+            self.found.become(again)
+
     def in_either_mode(self) -> None:
         """Judge in eval(); where values are wrong, with the batch's statistics in normalisations, as in training mode,
         in which KernelBench runs modules: who takes these is right as well."""
@@ -228,7 +249,11 @@ class _Judging:
             return
         except SolutionFailed as error:
             problem = self.job.problem
-            if not _has_wrong_values(error) or not any(keeps_statistics(problem, case) for case in self.job.cases):
+            if (
+                isinstance(error, VariedForCopies)
+                or not _has_wrong_values(error)
+                or not any(keeps_statistics(problem, case) for case in self.job.cases)
+            ):
                 raise
             first = error
         self.notify("trying again with the batch's statistics")

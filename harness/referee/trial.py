@@ -29,7 +29,7 @@ from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.found import Found
 from harness.referee.job import Job
-from harness.referee.mutants.telling import describe_neutral, describe_varied, telling
+from harness.referee.mutants.telling import COPY, describe_neutral, describe_varied, telling
 from harness.referee.sampling import SLOW_S, must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.timing.arms import Instruments
@@ -178,7 +178,7 @@ class Trial:
                 timed = TimedCase(case, references, instruments, series, self._notify)
                 timed.warm_up()
             with self._found.stage("correctness"):
-                self._keep(timed.check())
+                self._keep(timed.check(), setting.varied_for)
             with self._found.stage("timing"):
                 self._notify("timing")
                 late = [arm for arm in references_of(config.timing) if arm not in references]
@@ -228,7 +228,7 @@ class Trial:
         watch = auditor.check if auditor else None
         host, config = self._workers.host, self._job.config
         outcome = check_case(setting, host, self._worker, config, self._notify, watch, case in self._sampled)
-        self._keep(outcome)
+        self._keep(outcome, setting.varied_for)
         if auditor is None:
             return []
         try:
@@ -263,7 +263,7 @@ class Trial:
             return ready
         job, lessons = self._job, self._workers.lessons
         problem, source = job.problem, job.problem.source_for(case)
-        key = (problem.sha256, source, problem.batch_statistics, case, job.seed)
+        key = (problem.sha256, source, problem.batch_statistics, problem.keeps_parameters, case, job.seed)
         known = lessons.get(key)
         if known is not None and known.is_short:
             known = None
@@ -301,7 +301,7 @@ class Trial:
         self._found.ceilings = facts.ceilings
         return Auditor(setting.case, self._job.config.timing.baselines[0], facts)
 
-    def _keep(self, outcome: CaseOutcome) -> None:
+    def _keep(self, outcome: CaseOutcome, varied_for: str | None) -> None:
         """Keep what a case gave. Raises: SolutionFailed where the outcome is a failure."""
         self._found.checks += outcome.checks
         self._found.fragile += outcome.fragile
@@ -311,7 +311,7 @@ class Trial:
         if outcome.failed and outcome.weights.convict:
             raise _with_names(outcome.failed, outcome.weights)
         if outcome.failed:
-            raise _without_counterparts(outcome.failed) from outcome.failed
+            raise _without_counterparts(outcome.failed, varied_for) from outcome.failed
 
     def _finish(self, auditor: Auditor, median_ns: float | None) -> None:
         """Finish the audit. Raises: SolutionFailed, with the trace kept in any case."""
@@ -339,8 +339,13 @@ def _with_names(failed: SolutionFailed, weights: Weights) -> SolutionFailed:
     return failed
 
 
-def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:
-    return SolutionFailed(
+class VariedForCopies(SolutionFailed):
+    """Parameters are varied against copies of the input alone, and the solution has others."""
+
+
+def _without_counterparts(failed: SolutionFailed, varied_for: str | None) -> SolutionFailed:
+    kind = VariedForCopies if varied_for == COPY else SolutionFailed
+    return kind(
         Verdict.UNSUPPORTED,
         "parameters are varied here, and the solution didn't have all of the reference's when its constructor ended: "
         f"what it derives from its own may be right with those. With them: {failed}",

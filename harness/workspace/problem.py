@@ -96,7 +96,7 @@ class Problem:
     `independent_batch`: rows along dimension 0 of tensor inputs and outputs don't depend on each other, so that the
     oracle may work in pieces; checked on a small case before it is relied on. `backward`: a call is a training step,
     forward and backward. `state`: arguments that a call changes for later ones. `batch_statistics`: normalisations take
-    the batch's, as in training mode.
+    the batch's, as in training mode. `keeps_parameters`: they aren't varied where only a copy of the input would pass.
     """
 
     name: str
@@ -113,6 +113,7 @@ class Problem:
     backward: bool = False
     state: tuple[str, ...] = ()
     batch_statistics: bool = False
+    keeps_parameters: bool = False
     file: str | None = None
     """The path of the bare file that it was made of, as it was named."""
 

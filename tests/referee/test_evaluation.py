@@ -14,6 +14,7 @@ from harness.builder.build import BuildOutcome
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
+from harness.referee.trial import VariedForCopies
 from harness.sandbox.outcome import SolutionFailed
 from tests.examples import check, comparison, environment
 from tests.referee.recorded import recorded
@@ -44,6 +45,23 @@ def test_the_record_has_the_precision_that_the_reference_showed(
         judging.found.checks.append(check(comparison()))
 
     assert evaluate(judge).problem.precision == recorded
+
+
+@pytest.mark.parametrize("verdict", [None, Verdict.WRONG_VALUES])
+def test_who_has_other_parameters_than_those_that_are_varied_is_judged_without(
+    evaluate: Evaluate, verdict: Verdict | None
+) -> None:
+    def judge(judging: Any) -> None:
+        if not judging.job.problem.keeps_parameters:
+            raise VariedForCopies(Verdict.UNSUPPORTED, "it has others")
+        judging.found.checks.append(check(comparison()))
+        if verdict:
+            raise SolutionFailed(verdict, "all the same")
+
+    found = evaluate(judge)
+    assert found.verdict is (verdict or Verdict.PASSED)
+    assert len(found.checks) == 1
+    assert tells(found.remarks[0], "parameters", "copy")
 
 
 @pytest.mark.parametrize(

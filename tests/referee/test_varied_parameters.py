@@ -17,7 +17,9 @@ from harness.referee.found import Found
 from harness.referee.inputs import draws
 from harness.referee.setting import Setting
 from harness.referee.simulated_trial import SimulatedTrial
+from harness.referee.trial import VariedForCopies
 from harness.sandbox.outcome import SolutionFailed
+from tests.problem_text import problem_text
 from tests.referee.in_process import InProcessWorker
 from tests.referee.mutants.test_telling import NORM
 from tests.referee.test_trial import ScriptedAuditor, auditor, trial_of
@@ -116,6 +118,24 @@ def test_parameters_decide_where_the_solution_has_them(
 ) -> None:
     found = judged(tmp_path, model)[0]
     assert found is verdict
+
+
+class OwnStatistics(nn.Module):
+    """A batch normalisation whose parameters have other names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.shift = nn.Parameter(torch.ones(300)), nn.Parameter(torch.zeros(300))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.batch_norm(x, torch.zeros(300), torch.ones(300), self.scale, self.shift)
+
+
+def test_who_has_other_parameters_is_told_from_who_is_wrong(tmp_path: Path, auditor: Sequence[ScriptedAuditor]) -> None:
+    source = problem_text("self.layer(x)", init="self.layer = nn.BatchNorm1d(300)")
+    made, _ = trial_of(tmp_path, lambda: InProcessWorker(OwnStatistics), kind=SimulatedTrial, source=source)
+    with pytest.raises(VariedForCopies):
+        made.check()
 
 
 def test_the_record_says_that_parameters_are_varied(tmp_path: Path, auditor: Sequence[ScriptedAuditor]) -> None:

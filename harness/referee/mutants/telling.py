@@ -16,7 +16,7 @@ from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.referee.tolerance import TOLD_BY, reaches
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
-_COPY = "input_returned"
+COPY = "input_returned"
 """A copy may be the right answer. Where it needn't be, as after a new normalisation, varied parameters show that."""
 _NAMED = 2
 _EXAMINED = 2**16
@@ -40,7 +40,7 @@ def telling(setting: Setting) -> Setting:
             varied = prepare_setting(*facts, Lessons(passes.name), setting.tries)
             if untold(varied) is None:
                 return varied
-    if passes.name == _COPY:
+    if passes.name == COPY:
         return setting
     raise InvalidProblem(
         f"a kernel that {passes.what} would pass ({setting.case}, mutant {passes.name}): whatever the inputs and the "
@@ -80,7 +80,8 @@ def untold(setting: Setting) -> Mutant | None:
     """
     if setting.problem.tolerance is not None:
         return None
-    names = (*_CRUDEST, _COPY) if _has_parameters(setting) else _CRUDEST
+    may_vary = _has_parameters(setting) and not setting.problem.keeps_parameters
+    names = (*_CRUDEST, COPY) if may_vary else _CRUDEST
     left = sorted((one for one in OF_THE_ANSWER if one.name in names), key=lambda one: names.index(one.name))
     for specimen in _specimens(setting):
         left = [mutant for mutant in left if not _is_told(mutant, specimen)]
