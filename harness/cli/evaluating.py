@@ -78,13 +78,13 @@ def evaluate(
     config = options.settings(workspace)
     for problem in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(problem, [config.timing.case])
+    asked = _Asked(workspace, tasks, options, config, where)
     if options.container and not options.dry_run:
-        _judge_inside(options.container, workspace, tasks, options, where)
+        _judge_inside(options.container, asked)
     end_politely(then_at_once=True)
     from harness.run.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
     require_simulator(options.backend, config.correctness.sanitize)
-    asked = _Asked(workspace, tasks, options, config, where)
     around = surroundings_of(workspace.root, asked.results, config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
     is_needed = tasks and not options.dry_run and where.engine == "local"
@@ -97,29 +97,25 @@ def evaluate(
     raise typer.Exit(exit_codes.USAGE if broken else code)
 
 
-def _judge_inside(
-    image: str, workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, where: EngineOptions
-) -> None:
+def _judge_inside(image: str, asked: _Asked) -> None:
     """End this very command as it ends in a container; in there, go on. Raises: UsageError, MachineError."""
     from harness.run.container import is_inside, run_inside, without_workspace
     from harness.workspace.settings import find_settings
 
     if is_inside():
         return
-    if where.engine != "local":
+    if asked.where.engine != "local":
         raise UsageError("--container is for --engine local")
-    bare = {Path(file) for task in tasks for file in (task.problem.file, task.solution.file) if file}
-    root = workspace.root
+    bare = {Path(file) for task in asked.tasks for file in (task.problem.file, task.solution.file) if file}
+    root = asked.workspace.root
     if bare:  # it is of copies
         with contextlib.suppress(UsageError):
             root = find_workspace(Path.cwd()).root
     parts = (root / name for name in ("problems", "solutions", "configs"))
-    others = (Path(options.config or ""), *parts, *(one.path for one in find_settings(Path.cwd())))
+    others = (Path(asked.options.config or ""), *parts, *(one.path for one in find_settings(Path.cwd())))
     read = {Path.cwd(), root, *(file.parent for file in bare), *bare, *(path for path in others if path.exists())}
-    results = options.results or workspace.results
-    passed = options.settings(workspace).limits.pass_environment
-    arguments = without_workspace(sys.argv[1:])
-    raise typer.Exit(run_inside(image, read, results, arguments, passed, options.backend != "sim"))
+    arguments, passed = without_workspace(sys.argv[1:]), asked.config.limits.pass_environment
+    raise typer.Exit(run_inside(image, read, asked.results, arguments, passed, asked.options.backend != "sim"))
 
 
 def _evaluate_and_print(asked: _Asked, report: MakesReport, servers: ForkServers) -> int:

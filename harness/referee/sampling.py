@@ -97,13 +97,7 @@ def check_sampled(
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, taken.wall_ns, True)
-        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
-        is_quick = taken.wall_ns < _AGAIN_SHARE * config.turn_limits.turn_s * 1e9
-        is_small = is_whole and setting.spec.nbytes <= _KEPT_BYTES
-        if is_quick and is_small and _comes_last(reply) and not _may_add_up(reply):
-            after = [output.clone() for output in buffers.outputs()]
-            _take_sampled_turn(worker, buffers, config, 0, 0, traced=False)
-            parts = list(zip(after, buffers.outputs(), strict=True))
+        parts = _on_top(setting, buffers, worker, config, taken) if is_whole else []
         if parts and all(bool(_was_changed(*part).any()) for part in parts):
             answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole, parts)
             check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
@@ -191,6 +185,19 @@ def is_oracle_cheap(setting: Setting) -> bool:
         return False
     work = work_of(setting)
     return work is not None and work.least_bytes <= _WHOLE_BYTES and (work.operations or 0) <= _WHOLE_OPERATIONS
+
+
+def _on_top(
+    setting: Setting, buffers: Buffers, worker: WorkerProcess, config: Config, taken: Taken
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return each output after a turn whose launch comes after operators of torch's, and as it is without the launch;
+    nothing for other turns, and long ones. Raises: SolutionFailed."""
+    is_quick = taken.wall_ns < _AGAIN_SHARE * config.turn_limits.turn_s * 1e9 and setting.spec.nbytes <= _KEPT_BYTES
+    if not is_quick or not _comes_last(taken.answered) or _may_add_up(taken.answered):
+        return []
+    after = [output.clone() for output in buffers.outputs()]
+    _take_sampled_turn(worker, buffers, config, 0, 0, traced=False)
+    return list(zip(after, buffers.outputs(), strict=True))
 
 
 def _comes_last(reply: TurnTaken) -> bool:

@@ -270,10 +270,12 @@ class CaseTurns:
                     self._require_left_alike(one, slot, touched | self.setting.state)
 
     def _does_reference_change(self, drawn: Drawn, numbers: Collection[int]) -> bool:
-        """Say whether it changes these very inputs, which it leaves alone in others."""
-        given, kept = make_inputs(self.setting, drawn), make_inputs(self.setting, drawn)
-        self.setting.oracle.native(given)
-        return not any(torch.equal(given[number], kept[number]) for number in numbers)
+        """Say whether it changes these very inputs, which it leaves alone in others; not where memory is short."""
+        with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
+            given, kept = make_inputs(self.setting, drawn), make_inputs(self.setting, drawn)
+            self.setting.oracle.native(given)
+            return not any(torch.equal(given[number], kept[number]) for number in numbers)
+        return False
 
     def _require_left_alike(self, drawn: Drawn, slot: int, numbers: Collection[int]) -> None:
         with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
