@@ -16,7 +16,7 @@ from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken, Weights
-from harness.referee.inputs.draws import Drawn, fair_variants
+from harness.referee.inputs.draws import Drawn, FairVariants, fair_variants
 from harness.referee.judgement import describe_finding, describe_mismatch
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
@@ -100,9 +100,7 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
         found.judge(case, [Drawn(next_seed()) for _ in range(calls)], is_traced=index == traced)
         if found.failed:
             return found.outcome(case)
-    # Of their own, whether an earlier solution has them drawn already: a seed repeats what follows.
-    seeds_of_variants = iter(seeds_of(case.setting, "variants"), None)
-    variants = fair_variants(case.setting, seeds_of_variants, random.Random(case.setting.seed("variants")))
+    variants = variants_of(case.setting)
     for _ in range(0 if variants.drawn else _LEAST_TURNS - seeds):
         found.judge(case, [Drawn(next_seed()) for _ in range(most_calls)])
         if found.failed:
@@ -116,6 +114,12 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
         if found.failed:
             return found.outcome(case)
     return found.outcome(case)
+
+
+def variants_of(setting: Setting) -> FairVariants:
+    """Draw the variants, unless an earlier solution has them drawn: by seeds of their own, so that a seed repeats what
+    follows either way."""
+    return fair_variants(setting, iter(seeds_of(setting, "variants"), None), random.Random(setting.seed("variants")))
 
 
 @dataclass

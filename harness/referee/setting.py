@@ -23,7 +23,7 @@ import torch
 from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import FoundRows, Oracle, copied
-from harness.referee.answers.output_spec import OutputSpec, dtype_name
+from harness.referee.answers.output_spec import OutputSpec, dtype_name, tensor_bytes
 from harness.referee.answers.reference import Reference
 from harness.referee.tolerance import (
     TOLD_BY,
@@ -82,9 +82,9 @@ class Setting:
 
     `precision` is the problem's, or that of its tensors where problem.yaml names none. `meta_inputs` is None on a GPU,
     and where get_inputs() needs real memory. `call_bytes` is the most that an eager call allocates on a GPU, outputs
-    included; 0 without a GPU. `repeat` counts earlier measurements: each has fresh workers, other inputs and the same
-    weights; so does `tries` for earlier tries of the solution. `has_found_items`: rows of dimension 0 don't depend on
-    each other in a smaller case, which nobody claims.
+    included, and `input_bytes` what its inputs take; 0 without a GPU. `repeat` counts earlier measurements: each has
+    fresh workers, other inputs and the same weights; so does `tries` for earlier tries of the solution.
+    `has_found_items`: rows of dimension 0 don't depend on each other in a smaller case, which nobody claims.
     """
 
     problem: Problem
@@ -99,6 +99,7 @@ class Setting:
     repeat: int = 0
     tries: int = 0
     call_bytes: int = 0
+    input_bytes: int = 0
     has_found_items: bool = False
     lessons: Lessons = field(default_factory=Lessons)
 
@@ -259,6 +260,16 @@ class Setting:
         return self.reference.on_gpu
 
     @property
+    def is_tight(self) -> bool:
+        """Whether right answers, which aren't computed in pieces, find no room on the GPU once buffers for a call's
+        inputs and outputs have taken theirs."""
+        if not self.on_gpu or self.oracle.has_rows:
+            return False
+        buffers, exact = self.input_bytes + self.spec.nbytes, 2 * (self.input_bytes + self.call_bytes)
+        free = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        return buffers + self.input_bytes + exact > free
+
+    @property
     def construction_seed(self) -> int:
         return derive(self.master_seed, self.problem.name, self.case, "construct")
 
@@ -315,6 +326,7 @@ def prepare_setting(
         repeat=repeat,
         tries=tries,
         call_bytes=call_bytes,
+        input_bytes=tensor_bytes(inputs) if reference.on_gpu else 0,
         lessons=lessons,
     )
 

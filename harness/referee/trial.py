@@ -26,7 +26,7 @@ from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.slots import Capacity
 from harness.referee.buffers.turns import Weights, describe_arm, flag_remarks, tuning_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
-from harness.referee.correctness import CaseOutcome, Notify, check_case
+from harness.referee.correctness import CaseOutcome, Notify, check_case, variants_of
 from harness.referee.found import Found
 from harness.referee.job import Job
 from harness.referee.mutants.telling import COPY, describe_neutral, describe_varied, telling
@@ -289,6 +289,8 @@ class Trial:
             self._found.work = work_of(setting)
         if not is_sampled:  # now: later the buffers take the memory
             self._found.tolerances[case] = setting.derived()
+            if setting.is_tight:
+                variants_of(setting)
         return setting
 
     def _auditor(self, setting: Setting) -> Auditor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -126,3 +127,18 @@ def test_outputs_are_kept_where_two_calls_have_room(
         call_bytes=call_gib * GIB,
     )
     assert can_keep_outputs(setting) is can
+
+
+@pytest.mark.parametrize(("free_gib", "forward"), [(40, "x / x.norm()"), (60, "x / x.norm()"), (40, "x / 2")])
+def test_right_answers_that_are_computed_whole_take_twice_a_call_beside_the_buffers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_gib: int, forward: str
+) -> None:
+    """Buffers and inputs take 22 GB, a call in float64 30."""
+    yaml = "independent_batch: true" if forward == "x / 2" else ""
+    setting = prepare_setting(problem(tmp_path, f"return {forward}", SMALL, yaml=yaml), "full", 1, "cpu")
+    large = 112 * 2**26
+    sizes = replace(setting, input_bytes=large, call_bytes=large, spec=replace(setting.spec, shapes=((large // 4,),)))
+    assert not sizes.is_tight
+    fake_memory(monkeypatch, free_gib)
+    monkeypatch.setattr(type(setting), "on_gpu", True)
+    assert sizes.is_tight is ((free_gib, forward) == (40, "x / x.norm()"))

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from harness.model.check import Tolerance
 from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.oracle import Oracle
 from harness.referee.inputs.draws import draw_variants, make_inputs
 from harness.referee.inputs.variants import MODERATE
 from harness.referee.judgement import judge_values
@@ -188,6 +190,32 @@ def test_a_second_call_into_the_same_memory_loosens_nothing(tmp_path: Path, monk
     monkeypatch.setattr(setting.oracle, "native", lambda given: (kept.copy_(right * next(factors)),))
     _, (found,) = gather_evidence(setting.oracle, inputs, setting.spec, "float32")
     assert found.errors["eager"] < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("asked", "fails_at"),
+    [("answer", [1]), ("answer", [1, 2]), ("native", [3]), ("native", [4])],
+    ids=["beside eager's answer", "nowhere on the GPU", "for a second run", "for another way"],
+)
+def test_evidence_is_the_same_where_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, fails_at: list[int]
+) -> None:
+    setting = made(tmp_path, ONE_SIDED)
+    inputs = setting.reference.make_inputs(7)
+    monkeypatch.setattr(Oracle, "reformulations", lambda self, given: [("another way", self.native(given))])
+    facts = (setting.oracle, inputs, setting.spec, "float32")
+    right, evidence = gather_evidence(*facts)
+    numbers, method = count(1), getattr(Oracle, asked)
+
+    def short(self: Oracle, *given: Any) -> Any:
+        if next(numbers) in fails_at:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return method(self, *given)
+
+    monkeypatch.setattr(Oracle, asked, short)
+    want, found = gather_evidence(*facts)
+    assert found == evidence
+    assert torch.equal(want[0], right[0])
 
 
 @pytest.mark.parametrize("scale", [2.0**18, torch.inf], ids=["it errs", "it overflows"])

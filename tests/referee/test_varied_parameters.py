@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from harness.model.verdict import Verdict
-from harness.referee import trial
+from harness.referee import correctness, trial
 from harness.referee.found import Found
 from harness.referee.inputs import draws
 from harness.referee.setting import Setting
@@ -143,6 +143,19 @@ def test_the_record_says_that_parameters_are_varied(tmp_path: Path, auditor: Seq
     assert [("varied" in remark, "mutant zeros" in remark) for remark in remarks if "audited" not in remark] == [
         (True, True)
     ]
+
+
+def test_variants_are_drawn_before_buffers_take_their_room(
+    tmp_path: Path, auditor: Sequence[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = []
+    for where, name in ((draws, "draw_variants"), (correctness, "open_buffers")):
+        known = getattr(where, name)
+        monkeypatch.setattr(where, name, lambda *given, name=name, known=known: order.append(name) or known(*given))
+    for is_tight in (False, True):
+        monkeypatch.setattr(Setting, "is_tight", is_tight)
+        assert judged(tmp_path, Norm)[0] is Verdict.PASSED
+    assert order == ["open_buffers", "draw_variants", "draw_variants", "open_buffers"]
 
 
 def test_what_a_case_has_taught_holds_for_the_next_solution_of_the_run(

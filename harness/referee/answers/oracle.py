@@ -83,7 +83,7 @@ class Oracle:
         while start < rows.count:
             part = slice(start, min(start + step, rows.count))
             given = rows.of(inputs, part)
-            outputs = self.answer_anywhere(given, spec) if step == 1 else self._if_room(given)
+            outputs = self.answer_anywhere(given, spec) if step == 1 else self.answer_if_room(given)
             if outputs is None:
                 step = (step + 1) // 2
                 continue
@@ -228,7 +228,7 @@ class Oracle:
             return _copied(self._unused, device, _double)
         return self._double if device == self._device else _copied(self._double, device)
 
-    def _if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
+    def answer_if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """Return answer(), or None where the device's memory is too short."""
         with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
             return self.answer(inputs)
@@ -238,7 +238,7 @@ class Oracle:
 
     def answer_anywhere(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
         """Compute answer(), on the host where the device's memory is too short. Raises: torch.OutOfMemoryError."""
-        outputs = self._if_room(inputs)
+        outputs = self.answer_if_room(inputs)
         return outputs if outputs is not None else self._on_host(inputs, spec)
 
     def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:

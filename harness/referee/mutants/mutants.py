@@ -63,14 +63,20 @@ def _each(make: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[[Spec
 
 
 def _mean(want: torch.Tensor) -> torch.Tensor | None:
-    if not want.is_floating_point() or bool((want == want.view(-1)[0]).all()):  # the mean is right
-        return None
+    first = want.view(-1)[0]
+    if not want.is_floating_point() or all(bool((want[place] == first).all()) for place in parts_of(want)):
+        return None  # the mean is right
     total, count = 0.0, 0
     for place in parts_of(want):
         finite = torch.isfinite(want[place])
         total += float(torch.where(finite, want[place], 0).double().sum())
         count += int(finite.sum())
-    return torch.full_like(want, total / count) if count else None
+    return _filled(want, total / count) if count else None
+
+
+def _filled(want: torch.Tensor, value: float) -> torch.Tensor:
+    """One value for each element, which takes no memory."""
+    return torch.full_like(want.view(-1)[0], value).expand(want.shape)
 
 
 def _first_input(specimen: Specimen) -> Answers | None:
@@ -155,7 +161,7 @@ _UNIFORM = "outputs hardly differ: draw inputs with more spread, or lower the to
 _BORDER = "outputs are zero there, or as small as the tolerance: draw other inputs, or add a case of odd size"
 
 OF_THE_ANSWER: tuple[Mutant, ...] = (
-    Mutant("zeros", "writes zeros", _each(torch.zeros_like), _LOOSE),
+    Mutant("zeros", "writes zeros", _each(lambda want: _filled(want, 0)), _LOOSE),
     Mutant("ones", "writes a constant", _each(torch.ones_like), _UNIFORM),
     Mutant("mean", "writes the mean of the right answer everywhere", _each(_mean), _UNIFORM),
     Mutant(

@@ -421,7 +421,7 @@ def test_where_ties_leave_a_choice_they_are_not_tried(tmp_path: Path) -> None:
 def test_right_answers_that_have_room_on_the_host_alone_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = load_problem(ROOT / "problems/conv2d_square")
     setting = prepare_setting(replace(problem, tolerance=None), "small", 11, "cuda")
-    monkeypatch.setattr(Oracle, "_if_room", lambda self, inputs: None)
+    monkeypatch.setattr(Oracle, "answer_if_room", lambda self, inputs: None)
     drawn = draw_variants(setting, itertools.count(), random.Random(0)).drawn
     assert {one.variant.name for one in drawn if one.variant} > {"rescaled", "few_terms"}
 
