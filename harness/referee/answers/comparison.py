@@ -16,6 +16,8 @@ _CHUNK = 2**24
 """The most elements that are compared at a time: each temporary takes 128 MiB in float64."""
 _CPU_CHUNK = 2**18
 """The same on a CPU, unless an item has more: temporaries that stay in its cache take a fifth of the time."""
+_MOST_PARTS = 256
+"""Parts of a tensor on a CPU: all of its threads wait for each other in each operation, which can take milliseconds."""
 
 
 class Comparison:
@@ -44,8 +46,7 @@ class Comparison:
         Inexact dtypes: |got − want| ≤ atol + rtol·|want| + of_scale·rms, NaN equal to NaN, infinities equal in sign.
         Others, and an exact tolerance: equality.
         """
-        item = math.prod(got.shape[1:])
-        for part in _chunks(got.shape, _CHUNK if got.is_cuda else min(_CHUNK, max(_CPU_CHUNK, item))):
+        for part in _chunks(got.shape, _most_at_a_time(got, math.prod(got.shape[1:]))):
             starts = [one.start for one in part]
             for axis, start in enumerate(origin):
                 starts[axis] += start
@@ -108,7 +109,14 @@ def within(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> torch
 
 def parts_of(values: torch.Tensor) -> Iterator[tuple[slice, ...]]:
     """Divide a tensor into parts whose temporaries are small beside it where it is large."""
-    return _chunks(values.shape, _CHUNK if values.is_cuda else _CPU_CHUNK)
+    return _chunks(values.shape, _most_at_a_time(values))
+
+
+def _most_at_a_time(values: torch.Tensor, item: int = 0) -> int:
+    """The number of elements of a part; on a CPU at least an item, where it isn't larger than what a GPU takes."""
+    if values.is_cuda:
+        return _CHUNK
+    return min(_CHUNK, max(_CPU_CHUNK, item, values.numel() // _MOST_PARTS))
 
 
 def _chunks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:

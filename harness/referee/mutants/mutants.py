@@ -6,6 +6,7 @@ too; `harness check-problem` shows which of them a problem's inputs and toleranc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,15 +64,20 @@ def _each(make: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[[Spec
 
 
 def _mean(want: torch.Tensor) -> torch.Tensor | None:
+    """The mean of the finite values everywhere; None where that is right."""
     first = want.view(-1)[0]
     if not want.is_floating_point() or all(bool((want[place] == first).all()) for place in parts_of(want)):
-        return None  # the mean is right
-    total, count = 0.0, 0
-    for place in parts_of(want):
-        finite = torch.isfinite(want[place])
-        total += float(torch.where(finite, want[place], 0).double().sum())
-        count += int(finite.sum())
-    return _filled(want, total / count) if count else None
+        return None
+    wide = torch.promote_types(want.dtype, torch.float32) if want.itemsize > 1 else torch.float32
+    mean = float(want.mean(dtype=wide))
+    if not math.isfinite(mean):
+        total, count = 0.0, 0
+        for place in parts_of(want):
+            finite = torch.isfinite(want[place])
+            total += float(torch.where(finite, want[place], 0).double().sum())
+            count += int(finite.sum())
+        mean = total / count if count else math.nan
+    return None if math.isnan(mean) else _filled(want, mean)
 
 
 def _filled(want: torch.Tensor, value: float) -> torch.Tensor:
