@@ -12,6 +12,8 @@ from pathlib import Path
 from harness.errors import InvalidFile, UsageError
 from harness.workspace.workspace import Workspace, find_workspace
 
+_COMPILED = (".cu", ".cuh", ".cpp", ".cc", ".c", ".h", ".hpp", ".hip")
+
 
 @contextmanager
 def workspace_of_files(reference: Path, attempt: Path, start: Path) -> Iterator[tuple[Workspace, list[str], Path]]:
@@ -44,6 +46,11 @@ def workspace_of_files(reference: Path, attempt: Path, start: Path) -> Iterator[
 def _copy(source: Path, target: Path) -> None:
     if not source.is_file():
         raise UsageError(f"{source}: No such file")
+    if source.suffix in _COMPILED:
+        raise UsageError(
+            f"{source}: no Python file: name one with ModelNew that has this text in load_inline's cuda_sources "
+            "('harness prompt PROBLEM' shows one)"
+        )
     target.parent.mkdir(parents=True)
     try:
         shutil.copyfile(source, target)
