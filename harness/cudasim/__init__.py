@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         feeds_an_index,
         is_row_of_shared_array,
         source_line,
+        with_names,
     )
     from harness.cudasim.toolkit import Toolkit, ensure_toolkit, is_prepared
     from harness.cudasim.unsupported import UNSUPPORTED_MARK

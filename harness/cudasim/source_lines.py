@@ -73,6 +73,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _INCLUSION = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*", re.MULTILINE)
 _TEMPLATE = re.compile(r"\btemplate[ \t]*<[^<>]*>")
 _MASKING = re.compile(r"[&%^]")
+_ARGUMENT = re.compile(r"\bargument (\d+)\b")
+_LONGEST_HEAD = 4000
 _MOST_STEPS = 4
 _MOST_NAMES = 500
 """The number of names beyond which what becomes of a number isn't followed, and it counts as an index."""
@@ -102,6 +104,34 @@ def is_row_of_shared_array(source: str, line: int) -> bool:
     above = "".join(source.splitlines(keepends=True)[:line])
     names = re.findall(rf"\b({_NAME})\s*\[[^\[\]]*\]\s*\[", _statement(source, line))
     return any(_is_shared(name, above) for name in names)
+
+
+def with_names(detail: str, source: str, kernel: str) -> str:
+    """Name a kernel's arguments, which `detail` numbers from 1, as the kernel's own text does where it is there."""
+    own = re.escape(kernel.partition("<")[0].rpartition("::")[2])
+    code = _without_words(source)
+    head = re.search(rf"\b__global__\b[^;{{}}]{{0,{_LONGEST_HEAD}}}?\b{own}\s*\(", code) if own else None
+    names = _parameters(code[head.end() : head.end() + _LONGEST_HEAD]) if head else []
+
+    def named(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"{match[0]} '{names[number - 1]}'" if 0 < number <= len(names) else match[0]
+
+    return _ARGUMENT.sub(named, detail)
+
+
+def _parameters(declared: str) -> list[str]:
+    """The names of a function's parameters, from what stands behind its opening bracket."""
+    found, depth = [""], 1
+    for character in declared:
+        depth += (character in "(<[{") - (character in ")>]}")
+        if depth == 0:
+            break
+        if depth == 1 and character == ",":
+            found.append("")
+        else:
+            found[-1] += character
+    return [(re.findall(_NAME, re.split(r"[=\[]", one)[0]) or [""])[-1] for one in found]
 
 
 def _is_shared(name: str, above: str) -> bool:

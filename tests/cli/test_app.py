@@ -118,7 +118,7 @@ def test_a_mistake_ends_with_two_and_says_what_is_meant_before_anything_runs(
 
 def test_a_bare_file_in_another_language_is_no_solution(harness: Shell, workspace: Path) -> None:
     (workspace / "kernel.cu").write_text("__global__ void kernel() {}")
-    outcome = harness(*"run kernel.cu --reference problems/relu/problem.py".split())
+    outcome = harness("run", "kernel.cu", "--reference", "problems/relu/problem.py")
     assert outcome.code == 2
     assert tells(outcome.err, "kernel.cu", "no Python file", "cuda_sources")
 

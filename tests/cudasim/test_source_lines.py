@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cudasim.source_lines import feeds_an_index, is_row_of_shared_array
+from harness.cudasim.source_lines import feeds_an_index, is_row_of_shared_array, with_names
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,30 @@ def test_array_of_a_thread_s_own_may_have_the_name_of_another_kernel_s_tile() ->
 def test_statement_behind_a_label_declares_nothing() -> None:
     source = "__shared__ float tile[4][16];\nswitch (way) {\n  default: tile[0][i] = 1;\n}\n"
     assert is_row_of_shared_array(source, 3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "named"),
+    [
+        ("add<float, 4>", ("in", "sizes", "n")),
+        ("(anonymous namespace)::add<float>", ("in", "sizes", "n")),
+        ("other", ("x", "y")),
+        ("absent", ()),
+        ("", ()),
+    ],
+)
+def test_arguments_have_the_names_of_the_kernels_text(kernel: str, named: tuple[str, ...]) -> None:
+    text = """
+// __global__ void add(float* old) {}
+__device__ float add_one(float one) { return one + 1; }
+template <typename T, int N = 4>
+__global__ void __launch_bounds__(256, 2)
+add(const T* __restrict__ in,  // what is read
+    std::array<int, N> sizes, int n = std::max(3, 4)) { add_one(in[n]); }
+__global__ void other(float* x, float y[4]) {}
+"""
+    said = with_names("byte 8 of argument 1; argument 2; argument 3; argument 4", text, kernel)
+    assert [words.partition(" '")[2].rstrip("'") for words in said.split("; ")] == [
+        *named,
+        *[""] * (4 - len(named)),
+    ]

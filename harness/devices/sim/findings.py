@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.cudasim import Instruction, SourceLine, feeds_an_index, is_row_of_shared_array, source_line
+from harness.cudasim import Instruction, SourceLine, feeds_an_index, is_row_of_shared_array, source_line, with_names
 from harness.sandbox.wire.device import Account, Finding
 
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
@@ -62,9 +62,10 @@ def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # A
     x, y, z = entry["block"]
     tx, ty, tz = entry["thread"]
     text = sources.get(place.file, "") if place else ""
+    detail = with_names(entry["detail"], text, entry["kernel"])
     return Finding(
         kind=kind_by_text(entry["kind"], text, place.line) if place else entry["kind"],
-        detail=entry["detail"].replace(" @OTHER@", _other_place(entry["other"], place)),
+        detail=detail.replace(" @OTHER@", _other_place(entry["other"], place)),
         kernel=entry["kernel"] or None,
         file=place.file if place else None,
         line=place.line if place else None,
