@@ -1,11 +1,22 @@
-"""Launches, `kernel<<<…>>>(…)`, as C++; those in code of the device (dynamic parallelism) are refused."""
+"""Launches, `kernel<<<…>>>(…)`, as C++, and the bounds that kernels set to them; those in code of the device (dynamic
+parallelism) are refused."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
-from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible, opening, plain_text, previous_visible
+from harness.cudasim.tokens import (
+    Token,
+    Unbalanced,
+    closing,
+    is_in_macro,
+    next_visible,
+    opening,
+    plain_text,
+    previous_visible,
+)
 from harness.cudasim.unsupported import DYNAMIC_PARALLELISM, Unsupported
 
 _STATEMENT_WORDS = ("return", "else", "do")
@@ -24,6 +35,30 @@ def with_launches(tokens: list[Token]) -> list[Token]:
         written += [*tokens[done:start], Token("code", code, tokens[start].line)]
         done = end
     return written + tokens[done:]
+
+
+def with_launch_bounds(tokens: list[Token]) -> list[Token]:
+    """Have each kernel look, before its own code, whether its block has more threads than __launch_bounds__ allows.
+    Where preprocessor lines stand between that and its code, it doesn't look."""
+    written = list(tokens)
+    places = [i for i, one in enumerate(tokens) if one.text == "__launch_bounds__" and not is_in_macro(tokens, i)]
+    for place in reversed(places):
+        with suppress(Unbalanced, IndexError):
+            left = next_visible(tokens, place) or place
+            brace = _body(tokens, closing(tokens, left)) if tokens[left].text == "(" else None
+            if brace is not None:
+                most = plain_text(tokens[left + 1 : closing(tokens, left)])
+                written.insert(brace + 1, Token("code", f" SIM_LAUNCH_BOUNDS({most});", tokens[brace].line))
+    return written
+
+
+def _body(tokens: list[Token], index: int) -> int | None:
+    """Find the brace that opens the function whose head `index` lies in; None where that is a declaration."""
+    while tokens[index].kind != "directive" and tokens[index].text != ";":
+        if tokens[index].text == "{":
+            return index
+        index = closing(tokens, index) + 1 if tokens[index].text in ("(", "[") else index + 1
+    return None
 
 
 def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:

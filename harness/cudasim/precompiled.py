@@ -16,7 +16,8 @@ _LANGUAGE_FLAGS = (
 )
 
 # Signed overflow wraps on a GPU, and so must here; -g1 gives faults their line. A misaligned access faults on a
-# GPU alone: the checks make it one here, as an illegal instruction and without a library.
+# GPU alone: the checks make it one here, as an illegal instruction and without a library. Each has one of its own,
+# else the line is that of any.
 DEVICE_FLAGS = (
     *_LANGUAGE_FLAGS,
     "-O2",
@@ -24,6 +25,7 @@ DEVICE_FLAGS = (
     "-fwrapv",
     "-fsanitize=alignment",
     "-fsanitize-undefined-trap-on-error",
+    *("-fno-crossjumping", "-fno-tree-tail-merge"),
 )
 
 # g++ calls the runtime at every access, and where arithmetic overflows. What it would rather read too early, or for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.cudasim.tokens import Token, Unbalanced, closing, opening, plain_text, previous_visible
+from harness.cudasim.tokens import Token, Unbalanced, closing, is_in_macro, opening, plain_text, previous_visible
 from harness.cudasim.unsupported import Unsupported
 
 _STATEMENT_ENDS = (";", "{", "}", ")", ":")
@@ -21,7 +21,7 @@ def with_shared_memory(tokens: list[Token], is_header: bool) -> list[Token]:
             start, end = _declaration(tokens, i)
             line, shared = tokens[start].line, _shared_code(tokens[start:end], count)
             code = f"{shared.type}; {'; '.join(reference.code for reference in shared.references)}"
-            if not _is_in_macro(tokens, start) and _is_outside_functions(tokens, start):
+            if not is_in_macro(tokens, start) and _is_outside_functions(tokens, start):
                 if is_header:
                     raise Unsupported("__shared__ outside a function", tokens[i].line)
                 for_functions += shared.references
@@ -52,7 +52,7 @@ def _declaration(tokens: list[Token], index: int) -> tuple[int, int]:
 def _is_across_directive(tokens: list[Token], before: int, start: int) -> bool:
     """Say whether a preprocessor line ends the statement before, without a semicolon."""
     has_directive = any(token.kind == "directive" for token in tokens[before:start])
-    return has_directive or _is_in_macro(tokens, before) != _is_in_macro(tokens, start)
+    return has_directive or is_in_macro(tokens, before) != is_in_macro(tokens, start)
 
 
 def _name_before_call(tokens: list[Token], close: int) -> int:
@@ -73,13 +73,6 @@ def _is_outside_functions(tokens: list[Token], index: int) -> bool:
                 return False
             depth = 0
     return True
-
-
-def _is_in_macro(tokens: list[Token], index: int) -> bool:
-    """Tell whether a macro's body, which runs to the first newline that isn't escaped, holds it. It may be used in a
-    function."""
-    line = next((i for i in range(index - 1, -1, -1) if tokens[i].kind in ("newline", "directive")), None)
-    return line is not None and tokens[line].kind == "directive"
 
 
 def _opens_namespace(tokens: list[Token], brace: int) -> bool:

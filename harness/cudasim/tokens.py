@@ -76,6 +76,13 @@ def opening(tokens: list[Token], index: int) -> int:
     raise Unbalanced(tokens[index].text)
 
 
+def is_in_macro(tokens: list[Token], index: int) -> bool:
+    """Tell whether a macro's body, which runs to the first newline that isn't escaped, holds it. It may be used in a
+    function."""
+    line = next((i for i in range(index - 1, -1, -1) if tokens[i].kind in ("newline", "directive")), None)
+    return line is not None and tokens[line].kind == "directive"
+
+
 def plain_text(tokens: list[Token]) -> str:
     """Join the text without comments, which could swallow what is written behind it; their newlines stay."""
     return "".join("\n" * t.text.count("\n") + " " if t.kind == "comment" else t.text for t in tokens)

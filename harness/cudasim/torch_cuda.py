@@ -105,11 +105,17 @@ def patch_torch(synchronize: Callable[[], None]) -> None:
     _patch_device()
     _patch_streams(synchronize)
     _patch_memory()
+    setattr(torch, "compile", _uncompiled)  # noqa: B010
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):  # for profilers
         setattr(torch.cuda.nvtx, name, _always(0))
     sys.modules["triton"] = None  # type: ignore[assignment]  # importing it fails: its kernels would look for a GPU
     # deepcopy of a module clones storages, and a CPU build has no kernel for a CUDA one.
     setattr(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))  # noqa: B010
+
+
+def _uncompiled(model: Any = None, **options: object) -> Any:
+    """Stand for torch.compile and its decorator: the framework's operators run as they are."""
+    return _uncompiled if model is None else model
 
 
 def _set(**functions: object) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.cudasim.launches import refuse_nested_launches, with_launches
+from harness.cudasim.launches import refuse_nested_launches, with_launch_bounds, with_launches
 from harness.cudasim.shared_memory import with_shared_memory
 from harness.cudasim.tokens import tokenize
 from harness.cudasim.unsupported import Unsupported, refuse_unsupported, without_unused
@@ -27,7 +27,7 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
     refuse_unsupported(tokens)
     refuse_nested_launches(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
-    tokens = with_launches(with_shared_memory(tokens, is_header))
+    tokens = with_launches(with_shared_memory(with_launch_bounds(tokens), is_header))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{quoted}"\n' + "".join(token.text for token in tokens)
 

@@ -211,7 +211,33 @@ __global__ void write_behind(float* out, int at) {
 
 void out_of_bounds(torch::Tensor x, int64_t at) { write_behind<<<1, 1>>>(x.data_ptr<float>(), (int)at); }
 
+__global__ void sum_fours(const float* x, float* y, int n) {
+  const float4* fours = (const float4*)(x + 1);
+  float sum = 0.0f;
+  for (int i = threadIdx.x; i < n; i += 32) {
+    float4 four = fours[i];
+    sum += four.x + four.y + four.z + four.w;
+  }
+  for (int o = 16; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
+  if (threadIdx.x == 0) y[blockIdx.x] = sum;
+}
+
+void misaligned_above(torch::Tensor x) { sum_fours<<<1, 32>>>(x.data_ptr<float>(), x.data_ptr<float>(), 32); }
+
 void too_many_threads(torch::Tensor x) { write_behind<<<1, 2048>>>(x.data_ptr<float>(), 0); }
+
+template <int most>
+__global__ void __launch_bounds__(most, 2) bounded(float* out) {
+  out[threadIdx.x] = 7.0f;
+}
+
+void too_many_for_its_bounds(torch::Tensor x) { bounded<128><<<1, dim3(8, 24)>>>(x.data_ptr<float>()); }
+
+torch::Tensor too_many_for_its_bounds_handled(torch::Tensor x) {
+  bounded<128><<<2, 129>>>(x.data_ptr<float>());
+  if (cudaGetLastError() != cudaSuccess) bounded<3><<<1, 3>>>(x.data_ptr<float>());
+  return x;
+}
 
 bool too_many_threads_handled(torch::Tensor x) {
   write_behind<<<1, 2048>>>(x.data_ptr<float>(), 0);

@@ -41,8 +41,11 @@ torch::Tensor halves(torch::Tensor a, torch::Tensor b);
 torch::Tensor big_shared(torch::Tensor x, bool opts_in, bool checks);
 torch::Tensor big_shared_template(torch::Tensor x);
 void out_of_bounds(torch::Tensor x, int64_t at);
+void misaligned_above(torch::Tensor x);
 void too_many_threads(torch::Tensor x);
 bool too_many_threads_handled(torch::Tensor x);
+void too_many_for_its_bounds(torch::Tensor x);
+torch::Tensor too_many_for_its_bounds_handled(torch::Tensor x);
 void deadlock();
 void early_exit(torch::Tensor out);
 void uninitialised_shared(torch::Tensor out);
@@ -454,6 +457,8 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "one_long_block": lambda device, extension: _long_work(device, extension, 1, 20_000_000),
     "host_pointer": lambda _, e: e.out_of_bounds(_zeros_on_host(), 0),
     "misaligned": lambda _, e: e.scale(_vector(9)[1:], 2.0).tolist(),
+    "compiled": lambda _, e: torch.compile(torch.compile(mode="max-autotune")(torch.neg))(_vector(2)).tolist(),
+    "misaligned_above": lambda _, e: e.misaligned_above(_vector(200)),
     "unopted_shared": lambda _, e: e.big_shared(_vector(25600), False, False).isnan().item(),
     "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),
     "opted_in_template": lambda _, e: e.big_shared_template(_vector(25600)).item(),
@@ -461,6 +466,8 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "out_of_bounds_before": lambda _, e: e.out_of_bounds(_vector(1024), -1),
     "too_many_threads": lambda _, e: e.too_many_threads(_vector(16)),
     "too_many_threads_handled": lambda _, e: e.too_many_threads_handled(_vector(16)),
+    "too_many_for_its_bounds": lambda _, e: e.too_many_for_its_bounds(_vector(4)),
+    "too_many_for_its_bounds_handled": lambda _, e: e.too_many_for_its_bounds_handled(_vector(4)).tolist(),
     "deadlock": lambda _, e: e.deadlock(),
     "shared_overrun": lambda _, e: e.shared_overrun(_vector(16)),
     "device_assert": lambda _, e: e.device_assert(-_vector(4)),

@@ -66,6 +66,32 @@ def test_text_that_only_looks_like_cuda_is_left_alone(harmless: str) -> None:
     assert body(harmless) == harmless
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "__global__ void __launch_bounds__(N, 2) k(T x[4], int n = f(1))",
+        "__launch_bounds__(N, 2) __global__ void k(T x)",
+        "__global__ void __launch_bounds__(N, 2) __maxnreg__(32) k(T x)",
+    ],
+)
+def test_a_kernel_looks_first_at_its_bounds(head: str) -> None:
+    assert body(f"{head}\n{{ a(); }}\n{head};\nvoid b() {{}}") == (
+        f"{head}\n{{ SIM_LAUNCH_BOUNDS(N, 2); a(); }}\n{head};\nvoid b() {{}}"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#define BOUNDS __launch_bounds__(N)\nvoid b() {}",
+        "__global__ void\n#if A\n__launch_bounds__(1)\n#else\n__launch_bounds__(2)\n#endif\nk() {}",
+        "__global__ void __launch_bounds__ k() {}",
+    ],
+)
+def test_bounds_that_may_not_be_a_functions_are_left_alone(source: str) -> None:
+    assert "SIM_LAUNCH_BOUNDS" not in body(source)
+
+
 def test_static_shared_memory_keeps_its_types() -> None:
     assert body("{ __shared__ float a[8][T + 1], b; }") == (
         "{ struct sim_shared_0 { float a[8][T + 1], b; }; "

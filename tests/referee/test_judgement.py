@@ -91,6 +91,22 @@ def test_a_wrong_form_is_said_in_words(reply: CallTaken, spec: OutputSpec, verdi
 
 
 @pytest.mark.parametrize(
+    ("structure", "names"),
+    [
+        ("tuple", ["output 0", "output 1"]),
+        ("dict(mean: tensor, my half: tensor)", ["output 'mean'", "output 'my half'"]),
+        ("dict(h: tuple(tensor, tensor))", ["output 0", "output 1"]),
+        ("tuple(tensor, dict(h: tensor))", ["output 0", "output 1"]),
+    ],
+)
+def test_outputs_of_a_dict_have_their_keys_as_names(structure: str, names: list[str]) -> None:
+    spec = replace(TWO, structure=structure)
+    assert [spec.called(number) for number in range(2)] == names
+    with_gradient = replace(spec, gradients=("x",))
+    assert with_gradient.called(1) == "gradient of x"
+
+
+@pytest.mark.parametrize(
     ("shares", "spec"),
     [
         (None, ONE),

@@ -238,6 +238,16 @@ bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, 
   return false;
 }
 
+void sim_exceed_launch_bounds(unsigned most) {
+  Launch& launch = *worker->launch;
+  if (!launch.is_aborted.exchange(true))
+    raise_launch_error(cudaErrorInvalidValue,
+                       "blocks " + describe(launch.block) + " have more threads than __launch_bounds__ allows, " +
+                           std::to_string(most),
+                       launch.kernel, launch.source);
+  worker->abandon_block();
+}
+
 cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value) {
   constexpr int max_dynamic_shared_memory_size = 8;
   if (attribute != max_dynamic_shared_memory_size) return sim_sticky_error();

@@ -38,7 +38,11 @@ class OutputSpec:
         if len(self.shapes) == 1:
             return ""
         before = len(self.shapes) - len(self.gradients)
-        return f"output {number}" if number < before else f"gradient of {self.gradients[number - before]}"
+        if number >= before:
+            return f"gradient of {self.gradients[number - before]}"
+        keys = [part.partition(": ")[0] for part in self.structure[len("dict(") : -1].split(", ")]
+        is_flat = self.structure.startswith("dict(") and self.structure.count("(") == 1 and len(keys) == before
+        return f"output '{keys[number]}'" if is_flat else f"output {number}"
 
     @property
     def nbytes(self) -> int:
@@ -70,14 +74,19 @@ def tensors_of(returned: Any) -> list[torch.Tensor]:
     structure, outputs = unpack(returned)
     if isinstance(returned, dict) and not all(type(key) is str for key in returned):
         raise InvalidProblem("Model.forward() returns a dict with keys that aren't texts")
-    if not outputs or not all(isinstance(one, torch.Tensor) for one in outputs):
+    odd = next((type(one).__name__ for one in outputs if not isinstance(one, torch.Tensor)), None)
+    if odd or not outputs:
+        found = f" with a {odd} in it" if odd else ""
         raise InvalidProblem(
-            f"Model.forward() returns a {structure}; tensors, or tuples, lists and dicts of them, belong"
+            f"Model.forward() returns a {structure.partition('(')[0]}{found}; tensors, or tuples, lists and dicts of "
+            "them, belong"
         )
     if any(one.is_nested or one.layout is not torch.strided for one in outputs):
         raise InvalidProblem("Model.forward() returns a sparse or nested tensor: return its values(), say")
-    if odd := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
-        raise InvalidProblem(f"Model.forward() returns {odd}, which can't be compared: convert it to bfloat16 or wider")
+    if narrow := next((one.dtype for one in outputs if one.dtype.is_floating_point and one.itemsize == 1), None):
+        raise InvalidProblem(
+            f"Model.forward() returns {narrow}, which can't be compared: convert it to bfloat16 or wider"
+        )
     return outputs
 
 

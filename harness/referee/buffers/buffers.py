@@ -66,6 +66,7 @@ class Buffers:
     ) -> None:
         """`changed`: the inputs that the reference changes, by their positions."""
         self.freezer = Freezer()
+        self.spec = spec
         self.is_short = is_short
         self.keeps_outputs = True
         self._host = host

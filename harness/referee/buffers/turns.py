@@ -151,7 +151,8 @@ def take_turn(
         answered = worker.ask(request, limits.turn_s)
         wall_ns = time.perf_counter_ns() - started
     except SolutionRaised as error:
-        raise _failure(worker, error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
+        where = "in a training step" if buffers.spec.gradients else "in forward()"
+        raise _failure(worker, error.raised, where, Verdict.RUNTIME_ERROR) from None
     assert isinstance(answered, TurnTaken)
     taken = Taken(request, answered, wall_ns)
     _require_all_calls(request, taken.answered)

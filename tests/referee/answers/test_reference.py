@@ -190,7 +190,8 @@ def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
         ("return x + missing", "", r"at problem\.py:\d+: NameError"),
         ("return x.tolist()", "", r"Model\.forward\(\) (failed|returns a tuple)"),
         ("return {x}", "", r"Model\.forward\(\) returns a set"),
-        ("return (x, 3)", "", r"Model\.forward\(\) returns a tuple"),
+        ("return (x, 3)", "", r"Model\.forward\(\) returns a tuple with a int in it"),
+        ("return {'y': x, 'n': None}", "", r"Model\.forward\(\) returns a dict with a NoneType in it"),
         ("return ()", "", r"Model\.forward\(\) returns"),
     ],
 )

@@ -75,6 +75,8 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
 void sim_note_argument(const void* pointer, int position, bool is_const, bool is_opaque);
 // False, and a finding, for a pointer that only the host can read.
 bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line);
+// A thread's word that its block has more threads than the kernel's `most`: none of the launch runs.
+void sim_exceed_launch_bounds(unsigned most);
 // `call` is the text of cudaFuncSetAttribute's arguments: a kernel is known by its name.
 cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value);
 

@@ -7,7 +7,17 @@
 
 #include "sim/abi.h"
 
+// Stands first in a kernel with __launch_bounds__; 0 is none. A second argument says how many blocks should fit.
+#define SIM_LAUNCH_BOUNDS(...) \
+  if (unsigned sim_most = ::sim::first(__VA_ARGS__); sim_most && blockDim.x * blockDim.y * blockDim.z > sim_most) \
+  sim_exceed_launch_bounds(sim_most)
+
 namespace sim {
+
+template <class... Others>
+constexpr unsigned first(unsigned most, Others...) {
+  return most;
+}
 
 struct Configuration {
   dim3 grid, block;
