@@ -261,8 +261,8 @@ class Setting:
 
     @property
     def is_tight(self) -> bool:
-        """Whether right answers, which aren't computed in pieces, find no room on the GPU once buffers for a call's
-        inputs and outputs have taken theirs."""
+        """True where right answers, which aren't computed in pieces, find no room on the GPU beside the buffers for a
+        call's inputs and outputs."""
         if not self.on_gpu or self.oracle.has_rows:
             return False
         buffers, exact = self.input_bytes + self.spec.nbytes, 2 * (self.input_bytes + self.call_bytes)
