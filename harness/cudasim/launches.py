@@ -19,6 +19,8 @@ from harness.cudasim.tokens import (
 )
 from harness.cudasim.unsupported import DYNAMIC_PARALLELISM, Unsupported
 
+_BREAK = re.compile(r"\\?\r?\n")
+"""A line's end, with what continues a macro's."""
 _STATEMENT_WORDS = ("return", "else", "do")
 
 
@@ -72,12 +74,12 @@ def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
         raise Unsupported("a launch without arguments in parentheses", tokens[index].line)
     right = closing(tokens, left)
     start = _kernel_start(tokens, index)
-    kernel = plain_text(tokens[start:index]).strip()
+    named = plain_text(tokens[start:index])
+    kernel, breaks = _BREAK.sub(" ", named).strip(), "".join(_BREAK.findall(named))
     configuration, arguments = plain_text(tokens[index + 1 : close]), plain_text(tokens[left + 1 : right])
-    gap = plain_text(tokens[close + 1 : left])
-    label = " ".join(kernel.replace("\\", " ").replace('"', "'").split())
+    gap = breaks + plain_text(tokens[close + 1 : left])
     code = (
-        f'::sim::Launcher{{::sim::Configuration({configuration}), "{label}", __FILE__, __LINE__}}'
+        f"::sim::Launcher{{::sim::Configuration({configuration}), SIM_TEXT({kernel}), __FILE__, __LINE__}}"
         f"{gap}.with({arguments})([&](auto&... sim_argument) {{ {kernel}(sim_argument...); }})"
     )
     return start, right + 1, code
@@ -89,6 +91,9 @@ def _kernel_start(tokens: list[Token], index: int) -> int:
     while end is not None:
         start = _operand_start(tokens, end)
         before = previous_visible(tokens, start)
+        if before and tokens[before].text == tokens[before - 1].text == "#":  # a macro pastes the name together
+            end = previous_visible(tokens, before - 1)
+            continue
         if before is None or tokens[before].text not in ("::", ".", "->"):
             return start
         owner = previous_visible(tokens, before)

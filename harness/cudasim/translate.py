@@ -24,7 +24,7 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
     `include` gives each `#include` line its new text. Raises Unsupported for what the simulator has no counterpart for.
     """
     tokens = without_unused(tokenize(source))
-    refuse_unsupported(tokens)
+    refuse_unsupported(tokens, is_header=is_header)
     refuse_nested_launches(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
     tokens = with_launches(with_shared_memory(with_launch_bounds(tokens), is_header))
@@ -58,7 +58,8 @@ class Translation:
         try:
             return translate(text, str(path), include, is_header)
         except Unsupported as unsupported:
-            file = unsupported.file or (path.name if is_header else None)
+            is_load_inlines = path.name == "cuda.cu" and not is_header
+            file = unsupported.file or (None if is_load_inlines else path.name)
             raise Unsupported(unsupported.construct, unsupported.line, file) from None
 
     def _redirected(self, directive: str, folder: Path) -> str:

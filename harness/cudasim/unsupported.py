@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -110,13 +111,28 @@ class Unsupported(Exception):
         self.file = file
 
 
-def refuse_unsupported(tokens: list[Token], cpp_file: str | None = None) -> None:
-    """Raise Unsupported for the first construct of the tables above. In a `cpp_file`, C++ of the host's, assembly and
-    torch's own kernels for the CPU are nothing special."""
-    for index, token in enumerate(tokens):
-        construct = _construct(tokens, index)
-        if construct is not None and (cpp_file is None or construct not in _FINE_IN_CPP):
+def refuse_unsupported(tokens: list[Token], cpp_file: str | None = None, is_header: bool = False) -> None:
+    """Raise Unsupported for the first construct of the tables above, outside of macros that nothing uses; who includes
+    a header may use its macros. In a `cpp_file`, C++ of the host's, assembly and torch's own kernels for the CPU are
+    nothing special."""
+    found = [(token, construct) for n, token in enumerate(tokens) if (construct := _construct(tokens, n))]
+    unused = _lines_of_unused_macros(tokens) if found and not is_header else ()
+    for token, construct in sorted(found, key=lambda one: one[0].kind == "directive"):  # where it is used, if it is
+        if token.line not in unused and (cpp_file is None or construct not in _FINE_IN_CPP):
             raise Unsupported(construct, token.line, cpp_file)
+
+
+def _lines_of_unused_macros(tokens: list[Token]) -> set[int]:
+    names = Counter(token.text for token in tokens if token.kind == "name")
+    names.update(word for token in tokens if token.kind == "directive" for word in re.findall(r"\w+", token.text))
+    lines: set[int] = set()
+    for index, token in enumerate(tokens):
+        if token.kind == "directive" and token.text.endswith("define"):
+            name = next_visible(tokens, index)
+            if name is not None and names[tokens[name].text] == 1:
+                ends = (one.line for one in tokens[name:] if one.kind in ("newline", "directive"))
+                lines.update(range(token.line, next(ends, tokens[-1].line) + 1))
+    return lines
 
 
 def library_of(header: str) -> str | None:

@@ -63,7 +63,7 @@ def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verb
     failed = [evaluation for evaluation in evaluations if evaluation.failure]
     if verbose:
         for evaluation in failed:
-            yield from failure_section(evaluation, verbose)
+            yield from failure_section(evaluation, verbose, with_problem=True)
         yield from resources(evaluations)
         yield Line("")
     elif failed:

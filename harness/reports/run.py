@@ -97,12 +97,13 @@ def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]
     return columns, [Line(note, "faint")] if note else []
 
 
-def failure_section(evaluation: Evaluation, verbose: bool) -> Iterator[Section]:
-    """The failure's section; nothing for what didn't fail."""
+def failure_section(evaluation: Evaluation, verbose: bool, with_problem: bool = False) -> Iterator[Section]:
+    """The failure's section, perhaps `with_problem`'s name; nothing for what didn't fail."""
     if failure := evaluation.failure:
         seed = f", seed {evaluation.seed}" if failure.seed is not None else ""
         place = f" (case {failure.case}{seed})" if failure.case else ""
-        title = [Span(evaluation.solution.name, "strong"), Span(": "), *judgement(evaluation), Span(place)]
+        name = f"{evaluation.problem.name}/{evaluation.solution.name}" if with_problem else evaluation.solution.name
+        title = [Span(name, "strong"), Span(": "), *judgement(evaluation), Span(place)]
         yield Section(title, list(failure_blocks(evaluation, failure, verbose)))
 
 

@@ -134,6 +134,12 @@ __global__ void copy(const float* from, float* to) { to[threadIdx.x] = from[thre
 
 // ---- Misaligned.
 
+__global__ void pair_in_a_local_array(const float2* a, float* b) {
+  char bytes[24];
+  float2* pair = (float2*)(bytes + 1 + threadIdx.x % 4);
+  *pair = a[threadIdx.x];
+  b[threadIdx.x] = pair->x;
+}
 __global__ void load4(const float4* a, float* b) { b[threadIdx.x] = a[threadIdx.x].x; }
 __global__ void store2(float* b) {
   float2* pairs = reinterpret_cast<float2*>(b + 1);
@@ -702,6 +708,8 @@ static const std::map<std::string, Case>& cases() {
       {"add_atomically", [](Tensor a, Tensor b) { add_atomically<<<1, 32>>>(f(a), f(b)); }},
       {"half_written", [](Tensor a, Tensor b) { fill<<<1, 32>>>(f(b), 16); copy<<<1, 32>>>(f(b), f(a)); }},
       {"own_memory_unfilled", [](Tensor a, Tensor b) { own_memory(f(b), false); }},
+      {"pair_in_a_local_array",
+       [](Tensor a, Tensor b) { pair_in_a_local_array<<<1, 32>>>((float2*)f(a), f(b)); }},
       {"load4", [](Tensor a, Tensor b) { load4<<<1, 32>>>((float4*)(f(a) + 1), f(b)); }},
       {"store2", [](Tensor a, Tensor b) { store2<<<1, 32>>>(f(b)); }},
       {"load_double", [](Tensor a, Tensor b) { load_double<<<1, 32>>>(f(a), f(b)); }},

@@ -181,7 +181,7 @@ LOOK_ALIKES = {
     "host-pointer": ("copied_memory",),
     "freed-pointer": ("own_memory_filled",),
     "shared-out-of-bounds": ("dynamic_with_room", "transpose_padded"),
-    "misaligned-address": ("reinterpret", "halves_of_neighbours"),
+    "misaligned-address": ("reinterpret", "halves_of_neighbours", "pair_in_a_local_array"),
     "stack-overflow": ("shallow_recursion",),
     "array-index-out-of-bounds": ("window_sum", "local_to_the_last"),
     "uninitialised-shared-read": ("list_by_counter", "struct_copy"),

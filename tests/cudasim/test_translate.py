@@ -20,7 +20,7 @@ def test_lines_keep_their_numbers() -> None:
 
 def test_launch_becomes_a_call_with_its_name_and_place() -> None:
     assert body("add<<<grid, 256>>>(a, b);") == (
-        '::sim::Launcher{::sim::Configuration(grid, 256), "add", __FILE__, __LINE__}'
+        "::sim::Launcher{::sim::Configuration(grid, 256), SIM_TEXT(add), __FILE__, __LINE__}"
         ".with(a, b)([&](auto&... sim_argument) { add(sim_argument...); });"
     )
 
@@ -44,6 +44,9 @@ def test_launch_becomes_a_call_with_its_name_and_place() -> None:
         ("if (n > 0) (kernel)<<<1, 2>>>(x)", "(kernel)"),
         ("if (n > 0) ::kernel<<<1, 2>>>(x)", "::kernel"),
         ("return (kernel)<<<1, 2>>>(x)", "(kernel)"),
+        ("#define RUN(a, b) a##_kernel_##b<<<1, 2>>>(x)", "a##_kernel_##b"),
+        ("#define RUN(a) ns::a##_kernel<T##4><<<1, 2>>>(x)", "ns::a##_kernel<T##4>"),
+        ("#define RUN(a) \\\n  k<a> \\\n  <<<1, 2>>>(x)", "k<a>"),
     ],
 )
 def test_kernel_expression_is_found(launch: str, kernel: str) -> None:
@@ -111,6 +114,20 @@ def test_dynamic_shared_memory_is_the_block_s_one_array() -> None:
     )
 
 
+def test_a_broken_line_before_a_launch_goes_behind_the_kernel() -> None:
+    source = "#define RUN(a) \\\n  k<a,\\\n 3> \\\n  <<<1, 2>>>(x)\nint y;"
+    assert [line.endswith("\\") for line in body(source).splitlines()] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("use", ["", "\nint n = COPY(1);", "\n#ifdef COPY\n#endif"])
+def test_a_macro_that_nothing_uses_may_hold_anything(use: str) -> None:
+    source = f'int m;\n#define COPY(a) \\\n  asm volatile("mov" : : "l"(a)); {use}'
+    if not use:
+        assert body(source) == source
+    with pytest.raises(Unsupported, match="at line 3"):
+        translate(source, "cuda.cu", is_header=not use)
+
+
 def test_launch_in_a_macro_stays_one_logical_line() -> None:
     source = "#define RUN(T) \\\n  k<T><<<1, 2>>> \\\n  (x)\nRUN(float);\n"
     lines = body(source).split("\n")
@@ -153,7 +170,7 @@ FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and sh
 
 REFUSED = [
     ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
-    ("#define LOAD asm", "inline PTX (asm)", 1),
+    ("#define LOAD asm\nvoid f() { LOAD; }", "inline PTX (asm)", 1),
     ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
     (
         "#include <cooperative_groups/memcpy_async.h>\ncg::memcpy_async(b, s, g, n);",
@@ -168,18 +185,18 @@ REFUSED = [
     ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
     ("__nv_fp8_e4m3 x;", "8-bit and smaller floats", 1),
     ("cudaTextureObject_t t;", "textures and surfaces", 1),
-    ("#include <cublas_v2.h>\ncublasHandle_t h;", "cuBLAS", 1),
+    ("#include <cublas_v2.h>\ncublasHandle_t h;", "cuBLAS", 2),
     ("cudnnHandle_t h;", "cuDNN", 1),
     ("#include <cufft.h>\nint n = CUFFT_SUCCESS;", "cuFFT", 1),
     ("\ncufftHandle h;", "cuFFT", 2),
     ("\ncusparseHandle_t h;", "cuSPARSE", 2),
-    ("#include <cusolverDn.h>\nvoid f() { cusolverDnDestroy(h); }", "cuSOLVER", 1),
+    ("#include <cusolverDn.h>\nvoid f() { cusolverDnDestroy(h); }", "cuSOLVER", 2),
     ("curandState s;", "cuRAND", 1),
-    ("#include <nvrtc.h>\nnvrtcProgram p;", "NVRTC", 1),
-    ("#include <cub/cub.cuh>\nusing namespace cub;", "CUB", 1),
+    ("#include <nvrtc.h>\nnvrtcProgram p;", "NVRTC", 2),
+    ("#include <cub/cub.cuh>\nusing namespace cub;", "CUB", 2),
     ("typedef cub::BlockReduce<float, 64> R;", "CUB", 1),
     ("using namespace thrust;", "Thrust", 1),
-    ("#include <cutlass/cutlass.h>\ncutlass::half_t h;", "CUTLASS", 1),
+    ("#include <cutlass/cutlass.h>\ncutlass::half_t h;", "CUTLASS", 2),
     ("#include <cuda/std/array>\ncuda::std::array<int, 2> a;", "libcu++", 1),
     ("#include <ATen/native/cuda/Loops.cuh>", "ATen's own CUDA kernels", 1),
     ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
