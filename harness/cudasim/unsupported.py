@@ -22,7 +22,7 @@ _HEADERS = {
     r"cusparse": ("cuSPARSE", r"(cu|CU)(sparse|SPARSE)\w*"),
     r"cusolver": ("cuSOLVER", r"(cu|CU)(solver|SOLVER)\w*"),
     r"nvrtc": ("NVRTC", r"(nv|NV)(rtc|RTC)\w*"),
-    r"cuda_fp[864]\.": ("8-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
+    r"cuda_fp[64]\.": ("6-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
     r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": (
         "asynchronous copies and barriers",
         r"\w*(pipeline|barrier)\w*|nvcuda|cuda",
@@ -61,7 +61,7 @@ _NAMES = {
     r"cudaStreamSetAttribute|cudaAccessPolicyWindow": "hints for the L2 cache",
     r"cudaMemcpy3D\w*|cudaMalloc(3D)?Array|cudaMalloc3D|cudaMemcpy\w*Array\w*": "3-D copies and arrays",
     r"cudaIpc\w+|cudaImport\w+": "memory of other processes",
-    r"__nv_fp8\w*|__nv_fp6\w*|__nv_fp4\w*": "8-bit and smaller floats",
+    r"__nv_fp[64]\w*|__nv_cvt\w*_fp[64]\w*": "6-bit and smaller floats",
     r"__v(ia|ib|i)(dd)?(max|min)\w*": "DPX instructions",
     r"setmaxnreg|__grid_sync|cudaCGGetIntrinsicHandle": "barriers of the whole grid",
 }

@@ -164,7 +164,7 @@ def _of_terms(
 
 def _shrunk(value: Any, seed: int, half: bool) -> Any:
     """A floating input with every second element, by chance, a little smaller: it stays a probability."""
-    if not is_floating(value) or value.layout is not torch.strided or value.is_nested:
+    if not is_floating(value) or value.itemsize == 1 or value.layout is not torch.strided or value.is_nested:
         return value
     generator = torch.Generator(value.device).manual_seed(seed)
     chosen = torch.empty(value.shape, dtype=torch.bool, device=value.device).random_(generator=generator)

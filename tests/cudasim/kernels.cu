@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 namespace kernels {
 // A comment with <<<launch>>> and __shared__ and asm("nop") changes nothing.
@@ -201,6 +202,41 @@ torch::Tensor big_shared_template(torch::Tensor x) {
   dynamic_total<float, 64><<<1, 64, nbytes>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
+}
+
+// ---- 8-bit floats.
+
+template <class Narrow, class Pair, class Four>
+__global__ void through_eight_bits(const float* in, float* out, unsigned char* bits) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  Narrow one(in[i]);
+  bits[i] = one.__x;
+  out[i] = float(one);
+  float2 two = float2(Pair(float2{in[i], -in[i]}));
+  float4 four = float4(Four(float4{in[i], 1.0f, -2.0f, in[i]}));
+  bool is_whole = two.x == out[i] && two.y == -out[i] && four.x == two.x && four.y == 1 && four.z == -2 && four.w == two.x;
+  if (!is_whole && !isnan(in[i])) out[i] = -1000.0f;
+}
+
+std::vector<torch::Tensor> eight_bits(torch::Tensor x, bool is_e4m3) {
+  auto out = torch::empty_like(x), bits = torch::empty_like(x, torch::kUInt8);
+  auto kernel = is_e4m3 ? through_eight_bits<__nv_fp8_e4m3, __nv_fp8x2_e4m3, __nv_fp8x4_e4m3>
+                        : through_eight_bits<__nv_fp8_e5m2, __nv_fp8x2_e5m2, __nv_fp8x4_e5m2>;
+  kernel<<<x.numel() / 32, 32>>>(x.data_ptr<float>(), out.data_ptr<float>(), bits.data_ptr<unsigned char>());
+  return {out, bits};
+}
+
+__global__ void half_of_eight_bits(const __nv_fp8_storage_t* in, float* out, __nv_fp8_storage_t* back, bool is_e4m3) {
+  auto kind = is_e4m3 ? __NV_E4M3 : __NV_E5M2;
+  __half_raw half = __nv_cvt_fp8_to_halfraw(in[threadIdx.x], kind);
+  out[threadIdx.x] = __half2float(half);
+  back[threadIdx.x] = __nv_cvt_halfraw_to_fp8(half, __NV_NOSAT, kind);
+}
+
+std::vector<torch::Tensor> all_eight_bits(torch::Tensor x, bool is_e4m3) {
+  auto out = torch::empty(x.sizes(), x.options().dtype(torch::kFloat)), back = torch::empty_like(x);
+  half_of_eight_bits<<<1, 256>>>(x.data_ptr<unsigned char>(), out.data_ptr<float>(), back.data_ptr<unsigned char>(), is_e4m3);
+  return {out, back};
 }
 
 // ---- Faults.

@@ -40,6 +40,8 @@ torch::Tensor scale(torch::Tensor x, double by);
 torch::Tensor halves(torch::Tensor a, torch::Tensor b);
 torch::Tensor big_shared(torch::Tensor x, bool opts_in, bool checks);
 torch::Tensor big_shared_template(torch::Tensor x);
+std::vector<torch::Tensor> eight_bits(torch::Tensor x, bool is_e4m3);
+std::vector<torch::Tensor> all_eight_bits(torch::Tensor x, bool is_e4m3);
 void out_of_bounds(torch::Tensor x, int64_t at);
 void misaligned_above(torch::Tensor x);
 void too_many_threads(torch::Tensor x);
@@ -187,6 +189,31 @@ def halves(device: SimDevice, extension: Any) -> object:
 
 def opted_in_shared(device: SimDevice, extension: Any) -> object:
     return extension.big_shared(torch.ones(25600).cuda(), True, True).item()
+
+
+EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2)
+
+
+def _eight_bits_are_torchs(extension: Any, dtype: torch.dtype) -> bool:
+    """Hold all codes, all ties between them and what is too large or too small to torch's conversions."""
+    codes = torch.arange(256, dtype=torch.uint8)
+    values, most = codes.view(dtype).float(), torch.finfo(dtype).max
+    finite = values[values.isfinite()].sort().values
+    ties = (finite[1:] + finite[:-1]) / 2
+    extremes = torch.tensor([torch.inf, -torch.inf, 1e30, most * 1.05, -1e-30, 2.0**-150])
+    given = torch.cat([finite, ties, ties.nextafter(finite[1:]), ties.nextafter(finite[:-1]), extremes])
+    given = torch.cat([given, torch.ones(-len(given) % 32)])
+    is_e4m3 = dtype is torch.float8_e4m3fn
+    out, bits = (one.cpu() for one in extension.eight_bits(given.cuda(), is_e4m3))
+    want = given.clamp(-most, most).to(dtype)
+    widened, back = (one.cpu() for one in extension.all_eight_bits(codes.cuda(), is_e4m3))
+    is_number = ~values.isnan()
+    return (
+        torch.equal(out, want.float())
+        and torch.equal(bits, want.view(torch.uint8))
+        and torch.equal(widened.nan_to_num(3e4, 4e4, -4e4), values.nan_to_num(3e4, 4e4, -4e4))
+        and torch.equal(back[is_number], codes[is_number])
+    )
 
 
 def _vector(*shape: int) -> Any:
@@ -457,6 +484,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "one_long_block": lambda device, extension: _long_work(device, extension, 1, 20_000_000),
     "host_pointer": lambda _, e: e.out_of_bounds(_zeros_on_host(), 0),
     "misaligned": lambda _, e: e.scale(_vector(9)[1:], 2.0).tolist(),
+    "eight_bits": lambda _, e: [_eight_bits_are_torchs(e, dtype) for dtype in EIGHT_BITS],
     "compiled": lambda _, e: torch.compile(torch.compile(mode="max-autotune")(torch.neg))(_vector(2)).tolist(),
     "misaligned_above": lambda _, e: e.misaligned_above(_vector(200)),
     "unopted_shared": lambda _, e: e.big_shared(_vector(25600), False, False).isnan().item(),

@@ -46,6 +46,7 @@ NO_MEMORY = "The simulator counts no device memory."
         ("opted_in_template", 25600.0, 1),
         ("too_many_threads_handled", True, 1),
         ("compiled", [-1.0, -1.0], 0),
+        ("eight_bits", [True, True], 4),
         ("too_many_for_its_bounds_handled", [7.0, 7.0, 7.0, 1.0], 2),
         ("pinned_pointer", [0.0, 0.0, 1.0, 0.0], 1),
         ("uninitialised_shared", [False, True, False, True], 1),  # not a number in every block

@@ -183,7 +183,7 @@ REFUSED = [
     ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),
     ("cudaLaunchKernelExC(&c, f, a);", "launches by function instead of <<<>>>", 1),
     ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
-    ("__nv_fp8_e4m3 x;", "8-bit and smaller floats", 1),
+    ("__nv_fp6_e2m3 x;", "6-bit and smaller floats", 1),
     ("cudaTextureObject_t t;", "textures and surfaces", 1),
     ("#include <cublas_v2.h>\ncublasHandle_t h;", "cuBLAS", 2),
     ("cudnnHandle_t h;", "cuDNN", 1),

@@ -337,3 +337,8 @@ def test_a_few_sums_are_held_to_the_size_of_their_terms(
     (found,) = setting.evidence
     assert least <= found.unit.atol <= most
     assert found.unit.rtol == (1.0 if most else 0.0)
+
+
+def test_eight_bits_have_no_arithmetic_to_shrink_them_by(tmp_path: Path) -> None:
+    setting = made(tmp_path, "x.float().sum()", "torch.rand(1024, 64).to(torch.float8_e4m3fn)")
+    assert 32000 < setting.evidence[0].unit.atol < 34000
