@@ -117,7 +117,7 @@ def gather_evidence(
     if want is None:
         native = None  # which may have taken the room
         want = oracle.answer_anywhere(inputs, spec)
-    units = _of_terms(oracle, inputs, want, [unit_of(one) for one in want])
+    units = _of_terms(oracle, inputs, spec, [unit_of(one) for one in want])
     try:
         again, errors = _errors_of(oracle, inputs, want, units, native)
     except torch.OutOfMemoryError:
@@ -141,13 +141,11 @@ def gather_evidence(
     return want, evidence
 
 
-def _of_terms(
-    oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor], units: list[Tolerance]
-) -> list[Tolerance]:
+def _of_terms(oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, units: list[Tolerance]) -> list[Tolerance]:
     """Widen the units of outputs of so few elements that none around tells the size of their terms, which may cancel
     by the luck of the draw: by how far apart answers are where one half of all inputs, or else the other, is a little
     smaller."""
-    few = [one.numel() < _FEW and not unit.is_exact for one, unit in zip(want, units, strict=True)]
+    few = [math.prod(shape) < _FEW and not unit.is_exact for shape, unit in zip(spec.shapes, units, strict=True)]
     apart: list[list[float]] = []
     with contextlib.suppress(*_UNTRIED):
         for seed in range(_SAMPLES if any(few) else 0):
