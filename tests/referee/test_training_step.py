@@ -148,7 +148,7 @@ def test_a_wrong_gradient_is_a_wrong_value(
         (
             stepping(torch.no_grad()(Honest.forward)),
             Verdict.RUNTIME_ERROR,
-            ("training step", "autograd.Function"),
+            ("training step", "torch.autograd.Function"),
         ),
         (Renamed, Verdict.LOAD_ERROR, ("scale", "layer.weight")),
     ],
