@@ -6,6 +6,8 @@ import functools
 import importlib
 import inspect
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _ALIKE = (
@@ -40,5 +42,18 @@ def _computed(builder: Any, interpreter: Any, library: str, path: str, symbol: s
     name = _OF_TORCH.get(match["name"]) if match else None
     if name is None:
         raise NotImplementedError(f"{symbol} of libdevice")
-    result = getattr(torch, name)(*(torch.from_numpy(value.data) for value in values))
+    with _not_traced():
+        result = getattr(torch, name)(*(torch.from_numpy(value.data) for value in values))
     return interpreter.TensorHandle(result.numpy(), values[0].dtype.scalar)
+
+
+@contextmanager
+def _not_traced() -> Iterator[None]:
+    """Context: operators of torch are part of the kernel, and no work of the framework's."""
+    from torch.autograd import _enable_record_function  # type: ignore[attr-defined]
+
+    _enable_record_function(False)
+    try:
+        yield
+    finally:
+        _enable_record_function(True)

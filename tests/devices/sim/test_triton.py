@@ -226,3 +226,12 @@ def test_an_access_outside_of_the_tensors_is_told_with_its_line(
     assert words in said
     assert "line 15" in said
     assert "behind the end of" in said
+
+
+@pytest.mark.sim
+def test_functions_of_libdevice_are_no_operators_of_torch(judged: dict[str, Evaluation]) -> None:
+    trace = judged["by_libdevice"].trace
+    assert trace is not None
+    names = {kernel.name for kernel in trace.kernels}
+    assert "double" in names
+    assert not names & {"aten::abs", "aten::copysign"}
