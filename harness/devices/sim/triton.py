@@ -174,14 +174,14 @@ class TritonKernels:
 
     def _accessed(self, access: Callable[..., Any], words: str) -> Callable[..., Any]:
         names = list(inspect.signature(access).parameters)
-        pointers_at = names.index("ptrs" if "ptrs" in names else "ptr")
-        mask_at = names.index("mask") if "mask" in names else None
+        pointers = "ptrs" if "ptrs" in names else "ptr"
 
-        def accessed(*args: Any) -> Any:
-            touched = self._current().require_inside(args[pointers_at], args[mask_at] if mask_at else None, words)
+        def accessed(*args: Any, **named: Any) -> Any:
+            given = {**dict(zip(names, args, strict=False)), **named}
+            touched = self._current().require_inside(given[pointers], given.get("mask"), words)
             for address, nbytes in touched if words != "load" else ():
                 self._mark_written(address, nbytes)
-            return access(*args)
+            return access(*args, **named)
 
         return accessed
 

@@ -83,6 +83,10 @@ BFLOAT16_SUMS = """one = tl.full((BLOCK,), 1.0, tl.bfloat16)
     is_at = (one > 0).to(tl.float32) * (tl.associative_scan(one, 0, plus) > 0)
     tl.store(y + at, factor * is_at * tl.load(x + at, mask=at < n), mask=at < n)
     tl.store((y + n).to(tl.pointer_type(tl.bfloat16)), first, mask=n < 0)"""
+DESCRIPTORS = "from triton.tools.tensor_descriptor import TensorDescriptor"
+BY_DESCRIPTORS = """first = tl.program_id(0) * BLOCK
+    y.store([first], twice(x.load([first])))"""
+OF_DESCRIPTORS = CALL.replace("(x, y", "(*(TensorDescriptor.from_tensor(one, [256]) for one in (x, y))")
 
 SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "right": (Verdict.PASSED, KERNEL, CALL),
@@ -142,6 +146,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "too_large_a_grid": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("256),)", "256), 1, 65_536)")),
     "in_bfloat16": (Verdict.PASSED, BFLOAT16, CALL),
     "sums_in_bfloat16": (Verdict.PASSED, BFLOAT16_SUMS, CALL, PLUS),
+    "by_descriptors": (Verdict.PASSED, BY_DESCRIPTORS, OF_DESCRIPTORS, DESCRIPTORS),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
