@@ -24,6 +24,7 @@ from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_bfloat16 import offer_bfloat16
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
+from harness.devices.sim.triton_tf32 import offer_tf32
 from harness.sandbox.wire.device import Account, Finding
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class TritonKernels:
         builder.create_int_to_ptr = self._made_pointer(builder.create_int_to_ptr)
         offer_libdevice(interpreter)
         offer_bfloat16(interpreter)
+        offer_tf32(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
 
     def _called(self, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -87,6 +87,12 @@ DESCRIPTORS = "from triton.tools.tensor_descriptor import TensorDescriptor"
 BY_DESCRIPTORS = """first = tl.program_id(0) * BLOCK
     y.store([first], twice(x.load([first])))"""
 OF_DESCRIPTORS = CALL.replace("(x, y", "(*(TensorDescriptor.from_tensor(one, [256]) for one in (x, y))")
+TF32 = """near = tl.full((16, 16), 1.000244140625, tl.float32)  # in tf32 that is 1
+    of_tf32 = tl.max(tl.max(tl.dot(near, near), 0), 0)
+    of_float32 = tl.max(tl.max(tl.dot(near, near, input_precision='ieee'), 0), 0)
+    of_three = tl.max(tl.max(tl.dot(near, near, input_precision='tf32x3'), 0), 0)
+    factor = tl.where((of_tf32 == 16) & (of_float32 > 16.007) & (of_three > 16.007), 2.0, 3.0)
+    tl.store(y + at, factor * tl.load(x + at, mask=at < n), mask=at < n)"""
 
 SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "right": (Verdict.PASSED, KERNEL, CALL),
@@ -147,6 +153,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "in_bfloat16": (Verdict.PASSED, BFLOAT16, CALL),
     "sums_in_bfloat16": (Verdict.PASSED, BFLOAT16_SUMS, CALL, PLUS),
     "by_descriptors": (Verdict.PASSED, BY_DESCRIPTORS, OF_DESCRIPTORS, DESCRIPTORS),
+    "in_tf32": (Verdict.PASSED, TF32, CALL),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
