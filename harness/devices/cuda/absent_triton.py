@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import Any  # Triton has no types
 
-import torch
-
+from harness.devices.described_driver import DescribedDriver
 from harness.sandbox.wire.device import SeenGpu
-
-_GPU = torch.device("cuda", 0)
 
 
 def compile_only(gpu: SeenGpu, is_rehearsing: Callable[[], bool]) -> None:
@@ -23,7 +18,7 @@ def compile_only(gpu: SeenGpu, is_rehearsing: Callable[[], bool]) -> None:
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
-    driver.set_active(_Driver(gpu))
+    driver.set_active(DescribedDriver(gpu.properties))
     run = JITFunction.run
 
     def compiled(kernel: Any, *given: Any, **named: Any) -> Any:
@@ -45,41 +40,6 @@ def compile_only(gpu: SeenGpu, is_rehearsing: Callable[[], bool]) -> None:
 
     JITFunction.run = compiled
     Autotuner.run = tuned
-
-
-class _Driver:
-    """Triton's driver, as far as its compiler and solutions ask it."""
-
-    def __init__(self, gpu: SeenGpu) -> None:
-        from triton.backends.compiler import GPUTarget
-
-        known = gpu.properties
-        self._target = GPUTarget("cuda", 10 * int(known["major"]) + int(known["minor"]), 32)
-        facts = {
-            "multiprocessor_count": known.get("multi_processor_count"),
-            "max_shared_mem": known.get("shared_memory_per_block_optin"),
-            "max_num_regs": known.get("regs_per_multiprocessor"),
-            "warpSize": known.get("warp_size"),
-        }
-        self.utils = SimpleNamespace(get_device_properties=lambda device: facts)
-
-    def get_current_target(self) -> Any:
-        return self._target
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int | None = None) -> int:
-        return 0
-
-    def get_benchmarker(self) -> Any:
-        return lambda *_, **__: [math.inf]
-
-    def get_active_torch_device(self) -> torch.device:
-        return _GPU
-
-    def get_device_interface(self) -> Any:
-        return torch.cuda
 
 
 def _make_launcher(kernel: Any) -> None:

@@ -93,6 +93,13 @@ TF32 = """near = tl.full((16, 16), 1.000244140625, tl.float32)  # in tf32 that i
     of_three = tl.max(tl.max(tl.dot(near, near, input_precision='tf32x3'), 0), 0)
     factor = tl.where((of_tf32 == 16) & (of_float32 > 16.007) & (of_three > 16.007), 2.0, 3.0)
     tl.store(y + at, factor * tl.load(x + at, mask=at < n), mask=at < n)"""
+ACTIVE = "triton.runtime.driver.active"
+ASKS = f"""DEVICE = {ACTIVE}.get_active_torch_device()
+FACTS = {ACTIVE}.utils.get_device_properties(DEVICE.index)
+assert {ACTIVE}.get_current_target().backend == "cuda" and {ACTIVE}.get_current_device() == 0
+assert (FACTS["multiprocessor_count"], FACTS["warpSize"]) == (132, 32)
+"""
+WARMED_UP = "warm = double.warmup(x, y, x.numel(), BLOCK=256, grid=(1,)); "
 
 SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "right": (Verdict.PASSED, KERNEL, CALL),
@@ -154,6 +161,14 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "sums_in_bfloat16": (Verdict.PASSED, BFLOAT16_SUMS, CALL, PLUS),
     "by_descriptors": (Verdict.PASSED, BY_DESCRIPTORS, OF_DESCRIPTORS, DESCRIPTORS),
     "in_tf32": (Verdict.PASSED, TF32, CALL),
+    "asks_the_driver": (Verdict.PASSED, KERNEL, f"assert {ACTIVE}.get_device_interface() is torch.cuda; {CALL}", ASKS),
+    "asks_for_the_clock": (Verdict.UNSUPPORTED, KERNEL, CALL, ASKS + "FACTS['sm_clock_rate']"),
+    "asks_for_binaries": (Verdict.UNSUPPORTED, KERNEL, CALL, f"{ACTIVE}.utils.load_binary('double')"),
+    "warmed_up": (Verdict.PASSED, KERNEL, WARMED_UP + CALL),
+    "asks_for_registers": (Verdict.UNSUPPORTED, KERNEL, WARMED_UP + "warm._init_handles(); " + CALL),
+    "launches_what_is_compiled": (Verdict.UNSUPPORTED, KERNEL, WARMED_UP + "warm[(1, 1, 1)](x, y)"),
+    "asks_a_launch": (Verdict.UNSUPPORTED, KERNEL, f"made = {CALL}; made.n_regs"),
+    "measures": (Verdict.UNSUPPORTED, KERNEL, f"triton.testing.do_bench(lambda: {CALL})"),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
