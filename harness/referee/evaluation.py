@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import secrets
 import time
 import traceback
@@ -17,7 +18,7 @@ from harness.errors import HarnessError, Interrupted, MachineError
 from harness.model.arms import ReferenceArm
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
-from harness.model.languages import is_in_hip, python_languages_in
+from harness.model.languages import TRITON, is_in_hip, languages_in, python_languages_in
 from harness.model.own_lines import in_own_lines
 from harness.model.roofline import arithmetic_of, at_clocks_seen, kept_light, speed_of_light
 from harness.model.verdict import Verdict
@@ -41,7 +42,9 @@ from harness.sandbox.process import TextsNotBuilt, WorkerProcess
 from harness.sandbox.wire.means import is_at_least
 
 _OF_UNSEEN_CAUSE = (Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC)
+_IS_EXPLAINED = re.compile(r"\bexplains? it\b|shares its memory")
 _SEES_MORE = "'--backend sim --sanitize' shows races, accesses out of bounds and reads of what nothing wrote"
+_SEES_MORE_OF_TRITON = "'--backend sim' shows accesses out of bounds"
 
 
 def evaluate(
@@ -142,7 +145,7 @@ def _recorded(
         seed=job.seed,
         verdict=verdict,
         weights=found.weights,
-        failure=failure and _with_advice(in_own_lines(failure, job.solution_ref.files), verdict, job),
+        failure=failure and _with_advice(in_own_lines(failure, job.solution_ref.files), verdict, job, environment),
         builds=built.builds,
         checks=tuple(found.checks),
         tolerances=tuple(one for derived in found.tolerances.values() for one in derived),
@@ -165,10 +168,17 @@ def _on_tries(job: Job) -> list[str]:
     return [f"try {number} ended so, and all was tried again: {what}" for number, what in enumerate(job.outages, 1)]
 
 
-def _with_advice(failure: Failure, verdict: Verdict, job: Job) -> Failure:
-    if verdict not in _OF_UNSEEN_CAUSE or job.config.correctness.sanitize:
+def _with_advice(failure: Failure, verdict: Verdict, job: Job, environment: Environment) -> Failure:
+    """Say what may show the cause, where the reason doesn't tell it. Races and reads are looked for in CUDA alone."""
+    languages = languages_in(job.solution_ref.files)
+    may_see = None
+    if "CUDA" in languages and not job.config.correctness.sanitize:
+        may_see = _SEES_MORE
+    elif TRITON.name in languages and environment.backend == "cuda":
+        may_see = _SEES_MORE_OF_TRITON
+    if may_see is None or verdict not in _OF_UNSEEN_CAUSE or _IS_EXPLAINED.search(failure.reason):
         return failure
-    return replace(failure, next_step=f"{failure.next_step}; {_SEES_MORE}")
+    return replace(failure, next_step=f"{failure.next_step}; {may_see}")
 
 
 def with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:

@@ -179,7 +179,7 @@ def _summary(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     head = f"{several(summary.evaluated, 'solution')} of {several(len(problems), 'problem')}: {counts}"
     yield Line(head + (f"; {ours} kept from earlier runs" if ours else ""), "strong")
     if evaluations[0].environment.backend == "sim":
-        yield Line(simulated_words(evaluations[0]), "unsure")
+        yield Line(simulated_words(evaluations), "unsure")
         return
     counted, _ = of_totals(evaluations)
     baselines = " or ".join(dict.fromkeys(e.timing.baselines[0] for e in counted if e.timing)) or "eager"

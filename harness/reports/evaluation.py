@@ -77,11 +77,14 @@ def solution_ns(evaluation: Evaluation) -> float | None:
     return evaluation.timing.time_ns("solution") if evaluation.timing else None
 
 
-def simulated_words(evaluation: Evaluation) -> str:
-    """Say what a verdict of the simulator is worth."""
-    if evaluation.config.correctness.sanitize:
-        return "simulated with --sanitize, not verified on a GPU; times are not measured"
-    return "simulated, not verified on a GPU; times are not measured, nor races looked for (--sanitize)"
+def simulated_words(evaluations: Sequence[Evaluation]) -> str:
+    """Say what verdicts of the simulator are worth. It looks for races in what was built: never in Triton kernels."""
+    without = "not verified on a GPU; times are not measured"
+    are_built = [bool(evaluation.builds) for evaluation in evaluations]
+    if not evaluations[0].config.correctness.sanitize:
+        return f"simulated, {without}, nor races looked for" + (" (--sanitize)" if any(are_built) else "")
+    unseen = "" if all(are_built) else ", nor races looked for outside of CUDA"
+    return f"simulated with --sanitize, {without}{unseen}"
 
 
 def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> Iterator[Block]:
@@ -137,7 +140,7 @@ def findings(evaluation: Evaluation) -> Iterator[Section]:
     if evaluation.timing:
         yield Section(f"timing, case {evaluation.timing.case}", timing_blocks(evaluation))
     elif evaluation.environment.backend == "sim":
-        yield Section("timing", [Line(simulated_words(evaluation))])
+        yield Section("timing", [Line(simulated_words([evaluation]))])
     if evaluation.work:
         yield Section("speed of light", list(_light(evaluation, evaluation.work)))
     if evaluation.checks:

@@ -48,7 +48,7 @@ def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Iterator[Blo
     yield from _results(ordered)
     yield from baselines_blocks(evaluations)
     if first.environment.backend == "sim":
-        yield Line(simulated_words(first), "unsure")
+        yield Line(simulated_words(evaluations), "unsure")
         if compiled := compiled_words(evaluations):
             yield Line(compiled)
     for evaluation in evaluations:

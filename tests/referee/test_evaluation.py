@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome
+from harness.model.environment import BackendName
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
@@ -21,17 +22,23 @@ from tests.referee.recorded import recorded
 from tests.wording import tells
 
 Evaluate = Callable[..., Evaluation]
+CUDA, TRITON = "__global__ void double_all(float* x) {}", "import triton"
 
 
 @pytest.fixture
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
     """Gives the evaluation of a solution whose judging is `judge`."""
 
-    def evaluated(judge: Callable[[Any], None], gaps: tuple[str, ...] = ()) -> Evaluation:
+    def evaluated(
+        judge: Callable[[Any], None],
+        gaps: tuple[str, ...] = (),
+        backend: BackendName = "sim",
+        files: Mapping[str, str] = {},
+    ) -> Evaluation:
         monkeypatch.setattr(evaluation_module._Judging, "in_either_mode", judge)
         workers = SimpleNamespace(host=SimpleNamespace(name="sim"))
         built = BuildOutcome((), None, 0.0, missing=gaps, beyond_simulator=gaps)
-        return recorded(tmp_path, workers, replace(environment(), backend="sim"), built)
+        return recorded(tmp_path, workers, replace(environment(), backend=backend), built, files=files)
 
     return evaluated
 
@@ -84,3 +91,31 @@ def test_what_ran_in_place_of_an_extension_that_the_simulator_refused_convicts_n
     assert found.failure is not None
     wanted = (*gaps, "torch did it all") if expected is Verdict.UNSUPPORTED else ("torch did it all",)
     assert tells(found.failure.reason, *wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "backend", "verdict", "reason", "advised"),
+    [
+        (CUDA, "sim", Verdict.WRONG_VALUES, "8 values are outside the tolerance", ("--sanitize", "races")),
+        (CUDA, "cuda", Verdict.NONDETERMINISTIC, "other values each time", ("--sanitize", "races")),
+        (CUDA, "sim", Verdict.CRASHED, "it ended", ()),
+        (CUDA, "sim", Verdict.WRONG_VALUES, "8 values are outside; tanh in place of erf in a GELU explains it", ()),
+        (CUDA, "sim", Verdict.WRONG_VALUES, "8 values are outside; operands rounded to tf32 explain it", ()),
+        (CUDA, "sim", Verdict.WRONG_VALUES, "an output shares its memory with input 0", ()),
+        (TRITON, "sim", Verdict.WRONG_VALUES, "8 values are outside the tolerance", ()),
+        (TRITON, "cuda", Verdict.WRONG_VALUES, "8 values are outside the tolerance", ("--backend sim",)),
+        ("x * 2", "sim", Verdict.WRONG_VALUES, "8 values are outside the tolerance", ()),
+    ],
+)
+def test_the_simulator_is_advised_where_it_sees_more(
+    evaluate: Evaluate, text: str, backend: BackendName, verdict: Verdict, reason: str, advised: tuple[str, ...]
+) -> None:
+    def judge(judging: Any) -> None:
+        raise SolutionFailed(verdict, reason, next_step="mend it")
+
+    failure = evaluate(judge, backend=backend, files={"kernel.cu" if text == CUDA else "kernel.py": text}).failure
+    assert failure is not None
+    if advised:
+        assert tells(failure.next_step, "mend it", *advised)
+    else:
+        assert failure.next_step == "mend it"

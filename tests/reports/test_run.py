@@ -18,7 +18,7 @@ from harness.reports.evaluation import show_report
 from harness.reports.machine import findings_table
 from harness.reports.run import run_report
 from harness.store.entry import entry_of
-from tests.examples import cheated, check, comparison, failed, far_out, passed, sim_environment, timing
+from tests.examples import build, cheated, check, comparison, failed, far_out, passed, sim_environment, timing
 from tests.reports.printed import printed
 from tests.wording import tells
 
@@ -155,7 +155,7 @@ def test_a_failure_without_a_place_names_none() -> None:
 
 
 def test_a_simulated_run_is_said_to_be_one() -> None:
-    assert tells(report([passed(environment=sim_environment())]), "simulated", "not verified", "races", "--sanitize")
+    assert tells(report([passed(environment=sim_environment())]), "simulated", "not verified", "races")
     assert "simulated" not in report([passed()])
 
 
@@ -179,3 +179,26 @@ def test_the_doctor_names_state_and_remedy(state: Any, remedy: str | None) -> No
     lines = printed(findings_table([MachineFinding("ninja", state, "some detail", remedy)]))
     assert lines[1].split() == ["ninja", state, "some", "detail"]
     assert ("→ pip install ninja" in "".join(lines)) is (remedy is not None)
+
+
+@pytest.mark.parametrize(
+    ("built", "sanitize", "said", "unsaid"),
+    [
+        ([True], False, ("nor races looked for (--sanitize)",), ()),
+        ([True, False], False, ("nor races looked for (--sanitize)",), ()),
+        ([False], False, ("nor races looked for",), ("--sanitize",)),
+        ([True], True, ("--sanitize",), ("races",)),
+        ([True, False], True, ("--sanitize", "nor races looked for", "CUDA"), ()),
+    ],
+)
+def test_races_that_nobody_looked_for_are_told(
+    built: Sequence[bool], sanitize: bool, said: Sequence[str], unsaid: Sequence[str]
+) -> None:
+    config = Config().sanitized(sanitize)
+    evaluations = [
+        passed(environment=sim_environment(), config=config, builds=(build(),) if is_built else ())
+        for is_built in built
+    ]
+    line = next(line for line in report(evaluations).splitlines() if line.startswith("simulated"))
+    assert tells(line, *said)
+    assert not any(words in line for words in unsaid)
