@@ -22,6 +22,7 @@ import numpy
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_bfloat16 import offer_bfloat16
+from harness.devices.sim.triton_compiler import offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
@@ -120,6 +121,7 @@ class TritonKernels:
         offer_libdevice(interpreter)
         offer_bfloat16(interpreter)
         offer_tf32(interpreter)
+        offer_compiler(interpreter)
         offer_driver(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
 

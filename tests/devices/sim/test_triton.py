@@ -100,6 +100,11 @@ assert {ACTIVE}.get_current_target().backend == "cuda" and {ACTIVE}.get_current_
 assert (FACTS["multiprocessor_count"], FACTS["warpSize"]) == (132, 32)
 """
 WARMED_UP = "warm = double.warmup(x, y, x.numel(), BLOCK=256, grid=(1,)); "
+ON_ONE_PATH = """if n > 0:
+        value = twice(tl.load(x + at, mask=at < n))
+    tl.store(y + at, value, mask=at < n)"""
+BREAKS_OFF = "for _ in range(2):\n        break\n    " + KERNEL
+PLAIN = "def double_all(value):\n    return 2 * value\n\n"
 
 SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "right": (Verdict.PASSED, KERNEL, CALL),
@@ -169,6 +174,22 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "launches_what_is_compiled": (Verdict.UNSUPPORTED, KERNEL, WARMED_UP + "warm[(1, 1, 1)](x, y)"),
     "asks_a_launch": (Verdict.UNSUPPORTED, KERNEL, f"made = {CALL}; made.n_regs"),
     "measures": (Verdict.UNSUPPORTED, KERNEL, f"triton.testing.do_bench(lambda: {CALL})"),
+    "defined_on_one_path": (Verdict.COMPILE_ERROR, ON_ONE_PATH, CALL),
+    "breaks_off": (Verdict.COMPILE_ERROR, BREAKS_OFF, CALL),
+    "by_a_variable": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "FACTOR * ("), CALL, "FACTOR = 2"),
+    "by_a_constant": (
+        Verdict.PASSED,
+        KERNEL.replace("twice(", "(").replace(", mask=at < n)", ", mask=at < n) * FACTOR", 1),
+        CALL,
+        "FACTOR = tl.constexpr(2)",
+    ),
+    "by_plain_python": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "double_all("), CALL, PLAIN),
+    "defined_at_run_time": (
+        Verdict.PASSED,
+        KERNEL.replace("twice(", "later("),
+        "globals()['later'] = twice; " + CALL,
+    ),
+    "compiled_nowhere": (Verdict.PASSED, BREAKS_OFF, CALL, "NAME = torch.cuda.get_device_name()"),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
