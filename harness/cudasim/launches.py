@@ -40,16 +40,18 @@ def with_launches(tokens: list[Token]) -> list[Token]:
 
 
 def with_launch_bounds(tokens: list[Token]) -> list[Token]:
-    """Have each kernel look, before its own code, whether its block has more threads than __launch_bounds__ allows.
-    Where preprocessor lines stand between that and its code, it doesn't look."""
+    """Have each kernel look, before its own code, whether its block has more threads than __launch_bounds__ allows; not
+    where preprocessor lines stand between that and its code, or a parameter may have a name of the bounds."""
     written = list(tokens)
     places = [i for i, one in enumerate(tokens) if one.text == "__launch_bounds__" and not is_in_macro(tokens, i)]
     for place in reversed(places):
         with suppress(Unbalanced, IndexError):
             left = next_visible(tokens, place) or place
-            brace = _body(tokens, closing(tokens, left)) if tokens[left].text == "(" else None
-            if brace is not None:
-                most = plain_text(tokens[left + 1 : closing(tokens, left)])
+            right = closing(tokens, left)
+            brace = _body(tokens, right) if tokens[left].text == "(" else None
+            names = {one.text for one in tokens[left:right] if one.kind == "name"}
+            if brace is not None and names.isdisjoint(one.text for one in tokens[right:brace]):  # of parameters
+                most = plain_text(tokens[left + 1 : right])
                 written.insert(brace + 1, Token("code", f" SIM_LAUNCH_BOUNDS({most});", tokens[brace].line))
     return written
 
@@ -76,10 +78,13 @@ def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
     start = _kernel_start(tokens, index)
     named = plain_text(tokens[start:index])
     kernel, breaks = _BREAK.sub(" ", named).strip(), "".join(_BREAK.findall(named))
+    text = f"SIM_TEXT({kernel})"
+    if any(token.kind == "directive" for token in tokens[start:index]):
+        kernel, text, breaks = named, f'"{tokens[start].text}"', ""
     configuration, arguments = plain_text(tokens[index + 1 : close]), plain_text(tokens[left + 1 : right])
     gap = breaks + plain_text(tokens[close + 1 : left])
     code = (
-        f"::sim::Launcher{{::sim::Configuration({configuration}), SIM_TEXT({kernel}), __FILE__, __LINE__}}"
+        f"::sim::Launcher{{::sim::Configuration({configuration}), {text}, __FILE__, __LINE__}}"
         f"{gap}.with({arguments})([&](auto&... sim_argument) {{ {kernel}(sim_argument...); }})"
     )
     return start, right + 1, code

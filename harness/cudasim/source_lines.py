@@ -75,6 +75,7 @@ _TEMPLATE = re.compile(r"\btemplate[ \t]*<[^<>]*>")
 _MASKING = re.compile(r"[&%^]")
 _ARGUMENT = re.compile(r"\bargument (\d+)\b")
 _LONGEST_HEAD = 4000
+_DECLARATION = re.compile(rf"[^=()]*[\w*&>]\s*[\s*&>]({_NAME})\s*(?:[=\[].*)?", re.DOTALL)
 _MOST_STEPS = 4
 _MOST_NAMES = 500
 """The number of names beyond which what becomes of a number isn't followed, and it counts as an index."""
@@ -107,21 +108,23 @@ def is_row_of_shared_array(source: str, line: int) -> bool:
 
 
 def with_names(detail: str, source: str, kernel: str) -> str:
-    """Name a kernel's arguments, which `detail` numbers from 1, as the kernel's own text does where it is there."""
+    """Name a kernel's arguments, which `detail` numbers from 1, as the kernel's own text does; not where it has several
+    kernels of this name."""
     own = re.escape(kernel.partition("<")[0].rpartition("::")[2])
     code = _without_words(source)
-    head = re.search(rf"\b__global__\b[^;{{}}]{{0,{_LONGEST_HEAD}}}?\b{own}\s*\(", code) if own else None
-    names = _parameters(code[head.end() : head.end() + _LONGEST_HEAD]) if head else []
+    heads = list(re.finditer(rf"\b__global__\b[^;{{}}]{{0,{_LONGEST_HEAD}}}?\b{own}\s*\(", code)) if own else []
+    names = _parameters(code[heads[0].end() : heads[0].end() + _LONGEST_HEAD]) if len(heads) == 1 else []
 
     def named(match: re.Match[str]) -> str:
         number = int(match[1])
-        return f"{match[0]} '{names[number - 1]}'" if 0 < number <= len(names) else match[0]
+        return f"{match[0]} '{names[number - 1]}'" if 0 < number <= len(names) and names[number - 1] else match[0]
 
     return _ARGUMENT.sub(named, detail)
 
 
 def _parameters(declared: str) -> list[str]:
-    """The names of a function's parameters, from what stands behind its opening bracket."""
+    """The names of a function's parameters, from what stands behind its opening bracket; empty where one has none, or
+    is no plain declaration."""
     found, depth = [""], 1
     for character in declared:
         depth += (character in "(<[{") - (character in ")>]}")
@@ -131,7 +134,7 @@ def _parameters(declared: str) -> list[str]:
             found.append("")
         else:
             found[-1] += character
-    return [(re.findall(_NAME, re.split(r"[=\[]", one)[0]) or [""])[-1] for one in found]
+    return [match[1] if (match := _DECLARATION.fullmatch(one)) else "" for one in found]
 
 
 def _is_shared(name: str, above: str) -> bool:

@@ -22,7 +22,7 @@ _HEADERS = {
     r"cusparse": ("cuSPARSE", r"(cu|CU)(sparse|SPARSE)\w*"),
     r"cusolver": ("cuSOLVER", r"(cu|CU)(solver|SOLVER)\w*"),
     r"nvrtc": ("NVRTC", r"(nv|NV)(rtc|RTC)\w*"),
-    r"cuda_fp[64]\.": ("6-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
+    r"cuda_fp[64]\.": ("e8m0, 6-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
     r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": (
         "asynchronous copies and barriers",
         r"\w*(pipeline|barrier)\w*|nvcuda|cuda",
@@ -61,7 +61,8 @@ _NAMES = {
     r"cudaStreamSetAttribute|cudaAccessPolicyWindow": "hints for the L2 cache",
     r"cudaMemcpy3D\w*|cudaMalloc(3D)?Array|cudaMalloc3D|cudaMemcpy\w*Array\w*": "3-D copies and arrays",
     r"cudaIpc\w+|cudaImport\w+": "memory of other processes",
-    r"__nv_fp[64]\w*|__nv_cvt\w*_fp[64]\w*": "6-bit and smaller floats",
+    r"__nv_fp[64]\w*|__nv_cvt\w*_fp[64]\w*": "e8m0, 6-bit and smaller floats",
+    r"__nv_fp8_e8m0|__nv_cvt\w*e8m0\w*": "e8m0, 6-bit and smaller floats",
     r"__v(ia|ib|i)(dd)?(max|min)\w*": "DPX instructions",
     r"setmaxnreg|__grid_sync|cudaCGGetIntrinsicHandle": "barriers of the whole grid",
 }
@@ -123,6 +124,11 @@ def refuse_unsupported(tokens: list[Token], cpp_file: str | None = None, is_head
 
 
 def _lines_of_unused_macros(tokens: list[Token]) -> set[int]:
+    """Find them where a text shows that: other macros may paste a name, and an own header may use it."""
+    symbols = [token.text for token in tokens if token.kind == "symbol"]
+    includes = [token.text for token in tokens if token.kind == "directive" and "include" in token.text]
+    if any(pair == ("#", "#") for pair in zip(symbols, symbols[1:], strict=False)) or any('"' in i for i in includes):
+        return set()
     names = Counter(token.text for token in tokens if token.kind == "name")
     names.update(word for token in tokens if token.kind == "directive" for word in re.findall(r"\w+", token.text))
     lines: set[int] = set()

@@ -22,7 +22,6 @@ from harness.referee.answers.comparison import Comparison, parts_of
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
-from harness.referee.answers.rows import is_floating
 from harness.workspace.problem import LEAST_TOLERANCE
 
 MARGIN = 2.0
@@ -42,8 +41,6 @@ _SAMPLES = 2
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
-_FEW, _SHRINKING = 16, 2.0**-6
-"""Outputs of fewer elements have their terms' scale; the part by which inputs shrink to find it."""
 _HALVES = frozenset({torch.float16, torch.bfloat16})
 _TF32_GAIN = 8.0
 """Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
@@ -117,13 +114,16 @@ def gather_evidence(
     if want is None:
         native = None  # which may have taken the room
         want = oracle.answer_anywhere(inputs, spec)
-    units = _of_terms(oracle, inputs, spec, [unit_of(one) for one in want])
-    try:
-        again, errors = _errors_of(oracle, inputs, want, units, native)
-    except torch.OutOfMemoryError:
+    units = [unit_of(one) for one in want]
+    found = None
+    with contextlib.suppress(torch.OutOfMemoryError):
+        found = _errors_of(oracle, inputs, want, units, native)
+    if found is None:  # by now nothing of the attempt is alive
         native = None
         want = tuple(one.cpu() for one in want)
-        again, errors = _errors_of(oracle, inputs, want, units, None)
+        torch.cuda.empty_cache()
+        found = _errors_of(oracle, inputs, want, units, None)
+    again, errors = found
     evidence = tuple(
         ErrorEvidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
         for unit, dtype, found in zip(units, spec.dtypes, errors, strict=True)
@@ -139,34 +139,6 @@ def gather_evidence(
             "keeps state from call to call, or draws random numbers; make what it keeps or draws an input"
         )
     return want, evidence
-
-
-def _of_terms(oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, units: list[Tolerance]) -> list[Tolerance]:
-    """Widen the units of outputs of so few elements that none around tells the size of their terms, which may cancel
-    by the luck of the draw: by how far apart answers are where one half of all inputs, or else the other, is a little
-    smaller."""
-    few = [math.prod(shape) < _FEW and not unit.is_exact for shape, unit in zip(spec.shapes, units, strict=True)]
-    apart: list[list[float]] = []
-    with contextlib.suppress(*_UNTRIED):
-        for seed in range(_SAMPLES if any(few) else 0):
-            halves = ([_shrunk(value, seed, half) for value in inputs] for half in (True, False))
-            one, other = (oracle.answer(given, may_turn=False) for given in halves)
-            pairs = zip(one, other, few, strict=True)
-            apart.append([rms(here - there) if is_few else 0.0 for here, there, is_few in pairs])
-    if len(apart) < _SAMPLES:
-        return units
-    sizes = [math.hypot(*each) / math.sqrt(_SAMPLES) / _SHRINKING for each in zip(*apart, strict=True)]
-    wider = [replace(unit, atol=max(unit.atol, size)) for unit, size in zip(units, sizes, strict=True)]
-    return [new if is_few else old for new, old, is_few in zip(wider, units, few, strict=True)]
-
-
-def _shrunk(value: Any, seed: int, half: bool) -> Any:
-    """A floating input with every second element, by chance, a little smaller: it stays a probability."""
-    if not is_floating(value) or value.itemsize == 1 or value.layout is not torch.strided or value.is_nested:
-        return value
-    generator = torch.Generator(value.device).manual_seed(seed)
-    chosen = torch.empty(value.shape, dtype=torch.bool, device=value.device).random_(generator=generator)
-    return torch.where(chosen == half, value * (1 - _SHRINKING), value)
 
 
 def _errors_of(

@@ -194,12 +194,14 @@ __global__ void dynamic_total(const T* in, T* out, int n) {
   }
 }
 
+#define TOTAL_OF(type) dynamic_total<type, 64>
+
 torch::Tensor big_shared_template(torch::Tensor x) {
   int nbytes = x.numel() * sizeof(float);
   auto out = torch::empty({}, x.options());
-  C10_CUDA_CHECK(cudaFuncSetAttribute((const void*)dynamic_total<float, 64>,
+  C10_CUDA_CHECK(cudaFuncSetAttribute((const void*)TOTAL_OF(float),
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes));
-  dynamic_total<float, 64><<<1, 64, nbytes>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
+  TOTAL_OF(float)<<<1, 64, nbytes>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -212,8 +214,8 @@ __global__ void through_eight_bits(const float* in, float* out, unsigned char* b
   Narrow one(in[i]);
   bits[i] = one.__x;
   out[i] = float(one);
-  float2 two = float2(Pair(float2{in[i], -in[i]}));
-  float4 four = float4(Four(float4{in[i], 1.0f, -2.0f, in[i]}));
+  auto two = static_cast<float2>(Pair(float2{in[i], -in[i]}));
+  auto four = static_cast<float4>(Four(float4{in[i], 1.0f, -2.0f, in[i]}));
   bool is_whole = two.x == out[i] && two.y == -out[i] && four.x == two.x && four.y == 1 && four.z == -2 && four.w == two.x;
   if (!is_whole && !isnan(in[i])) out[i] = -1000.0f;
 }

@@ -67,6 +67,8 @@ def test_statement_behind_a_label_declares_nothing() -> None:
         ("add<float, 4>", ("in", "sizes", "n")),
         ("(anonymous namespace)::add<float>", ("in", "sizes", "n")),
         ("other", ("x", "y")),
+        ("odd", ("", "", "n")),
+        ("twice", ()),
         ("absent", ()),
         ("", ()),
     ],
@@ -80,6 +82,9 @@ __global__ void __launch_bounds__(256, 2)
 add(const T* __restrict__ in,  // what is read
     std::array<int, N> sizes, int n = std::max(3, 4)) { add_one(in[n]); }
 __global__ void other(float* x, float y[4]) {}
+__global__ void odd(const float*, float (*f)(float), int n) {}
+namespace a { __global__ void twice(float* x) {} }
+namespace b { __global__ void twice(float* y) {} }
 """
     said = with_names("byte 8 of argument 1; argument 2; argument 3; argument 4", text, kernel)
     assert [words.partition(" '")[2].rstrip("'") for words in said.split("; ")] == [

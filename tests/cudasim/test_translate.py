@@ -89,6 +89,7 @@ def test_a_kernel_looks_first_at_its_bounds(head: str) -> None:
         "#define BOUNDS __launch_bounds__(N)\nvoid b() {}",
         "__global__ void\n#if A\n__launch_bounds__(1)\n#else\n__launch_bounds__(2)\n#endif\nk() {}",
         "__global__ void __launch_bounds__ k() {}",
+        "__global__ void __launch_bounds__(N) k(int N) {}",
     ],
 )
 def test_bounds_that_may_not_be_a_functions_are_left_alone(source: str) -> None:
@@ -119,7 +120,16 @@ def test_a_broken_line_before_a_launch_goes_behind_the_kernel() -> None:
     assert [line.endswith("\\") for line in body(source).splitlines()] == [True, True, True, False, False]
 
 
-@pytest.mark.parametrize("use", ["", "\nint n = COPY(1);", "\n#ifdef COPY\n#endif"])
+def test_a_kernel_between_preprocessor_lines_keeps_its_lines() -> None:
+    kernel = "k<\n#ifdef A\n double\n#else\n float\n#endif\n>"
+    assert f"{{ {kernel}(sim_argument...); }}" in body(f"f(); {kernel}<<<1, 2>>>(x);")
+    assert '"k", __FILE__' in body(f"f(); {kernel}<<<1, 2>>>(x);")
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["", "\nint n = COPY(1);", "\n#ifdef COPY\n#endif", '\n#include "mine.h"', "\n#define WITH(a) CO##a"],
+)
 def test_a_macro_that_nothing_uses_may_hold_anything(use: str) -> None:
     source = f'int m;\n#define COPY(a) \\\n  asm volatile("mov" : : "l"(a)); {use}'
     if not use:
@@ -183,7 +193,7 @@ REFUSED = [
     ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),
     ("cudaLaunchKernelExC(&c, f, a);", "launches by function instead of <<<>>>", 1),
     ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
-    ("__nv_fp6_e2m3 x;", "6-bit and smaller floats", 1),
+    ("__nv_fp6_e2m3 x;", "e8m0, 6-bit and smaller floats", 1),
     ("cudaTextureObject_t t;", "textures and surfaces", 1),
     ("#include <cublas_v2.h>\ncublasHandle_t h;", "cuBLAS", 2),
     ("cudnnHandle_t h;", "cuDNN", 1),
@@ -257,7 +267,7 @@ def test_every_construct_that_is_refused_has_an_example() -> None:
         "cub/cub.cuh",
         "thrust/sort.h",
         "curand_kernel.h",
-        "cuda_fp8.h",
+        "cuda_fp6.h",
         "nvrtc.h",
         "ATen/cuda/CUDABlas.h",
     ],

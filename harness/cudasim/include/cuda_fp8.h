@@ -90,6 +90,7 @@ static inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t bits, 
     __nv_fp8x2_storage_t __x;                                                                                        \
     __nv_fp8x2_##name() = default;                                                                                   \
     explicit __nv_fp8x2_##name(float2 value) : __x(__nv_cvt_float2_to_fp8x2(value, __NV_SATFINITE, kind)) {}         \
+    explicit __nv_fp8x2_##name(double2 value) : __x(__nv_cvt_double2_to_fp8x2(value, __NV_SATFINITE, kind)) {}       \
     explicit __nv_fp8x2_##name(__half2 value) : __x(__nv_cvt_halfraw2_to_fp8x2(value, __NV_SATFINITE, kind)) {}      \
     explicit __nv_fp8x2_##name(__nv_bfloat162 value)                                                                 \
         : __x(__nv_cvt_bfloat16raw2_to_fp8x2(value, __NV_SATFINITE, kind)) {}                                        \
@@ -102,6 +103,13 @@ static inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t bits, 
     explicit __nv_fp8x4_##name(float4 value)                                                                         \
         : __x(__nv_fp8x2_##name(float2{value.x, value.y}).__x |                                                      \
               unsigned(__nv_fp8x2_##name(float2{value.z, value.w}).__x) << 16) {}                                    \
+    explicit __nv_fp8x4_##name(double4 value)                                                                        \
+        : __x(__nv_fp8x2_##name(double2{value.x, value.y}).__x |                                                     \
+              unsigned(__nv_fp8x2_##name(double2{value.z, value.w}).__x) << 16) {}                                   \
+    explicit __nv_fp8x4_##name(__half2 low, __half2 high)                                                            \
+        : __x(__nv_fp8x2_##name(low).__x | unsigned(__nv_fp8x2_##name(high).__x) << 16) {}                           \
+    explicit __nv_fp8x4_##name(__nv_bfloat162 low, __nv_bfloat162 high)                                              \
+        : __x(__nv_fp8x2_##name(low).__x | unsigned(__nv_fp8x2_##name(high).__x) << 16) {}                           \
     explicit operator float4() const {                                                                               \
       float2 low = __half22float2(__nv_cvt_fp8x2_to_halfraw2(__x & 0xffff, kind));                                   \
       float2 high = __half22float2(__nv_cvt_fp8x2_to_halfraw2(__x >> 16, kind));                                     \

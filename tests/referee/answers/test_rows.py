@@ -120,12 +120,12 @@ class Scarce:
         self.asked: list[int] = []
         monkeypatch.setattr(oracle, "answer", self.answer)
 
-    def answer(self, inputs: Any, may_turn: bool = True) -> tuple[torch.Tensor, ...]:
+    def answer(self, inputs: Any) -> tuple[torch.Tensor, ...]:
         elements = sum(value.numel() for value in inputs)
         self.asked.append(elements)
         if elements > self._most:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return self._answer(inputs, may_turn)
+        return self._answer(inputs)
 
 
 def test_pieces_become_smaller_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
+// The text of a kernel's expression, as macros leave it.
+#define SIM_TEXT(...) SIM_TEXT_(__VA_ARGS__)
+#define SIM_TEXT_(...) #__VA_ARGS__
+
 struct uint3 {
   unsigned int x, y, z;
 };

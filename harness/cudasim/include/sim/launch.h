@@ -12,10 +12,6 @@
   if (unsigned sim_most = ::sim::first(__VA_ARGS__); sim_most && blockDim.x * blockDim.y * blockDim.z > sim_most) \
   sim_exceed_launch_bounds(sim_most)
 
-// The text of a kernel's expression, as macros leave it.
-#define SIM_TEXT(...) SIM_TEXT_(__VA_ARGS__)
-#define SIM_TEXT_(...) #__VA_ARGS__
-
 namespace sim {
 
 template <class... Others>

@@ -292,7 +292,7 @@ static inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 }
 
 // Kernels.
-#define cudaFuncSetAttribute(...) sim::set_kernel_attribute(#__VA_ARGS__, __VA_ARGS__)
+#define cudaFuncSetAttribute(...) sim::set_kernel_attribute(SIM_TEXT(__VA_ARGS__), __VA_ARGS__)
 namespace sim {
 template <class Kernel>
 static inline cudaError_t set_kernel_attribute(const char* call, Kernel&&, int attribute, int value) {
