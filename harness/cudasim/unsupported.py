@@ -124,20 +124,22 @@ def refuse_unsupported(tokens: list[Token], cpp_file: str | None = None, is_head
 
 
 def _lines_of_unused_macros(tokens: list[Token]) -> set[int]:
-    """Find them where a text shows that: other macros may paste a name, and an own header may use it."""
-    symbols = [token.text for token in tokens if token.kind == "symbol"]
-    includes = [token.text for token in tokens if token.kind == "directive" and "include" in token.text]
-    if any(pair == ("#", "#") for pair in zip(symbols, symbols[1:], strict=False)) or any('"' in i for i in includes):
+    """Find them; not where an own header may use them, nor those whose name another macro may paste together."""
+    if any(token.kind == "directive" and "include" in token.text and '"' in token.text for token in tokens):
         return set()
+    visible = [token for token in tokens if token.is_visible]
+    around = [visible[max(0, i - 2) : i + 3] for i, one in enumerate(visible) if one.text == "#"]
+    parts = tuple({one.text for near in around for one in near if one.kind == "name"})
     names = Counter(token.text for token in tokens if token.kind == "name")
     names.update(word for token in tokens if token.kind == "directive" for word in re.findall(r"\w+", token.text))
     lines: set[int] = set()
     for index, token in enumerate(tokens):
-        if token.kind == "directive" and token.text.endswith("define"):
-            name = next_visible(tokens, index)
-            if name is not None and names[tokens[name].text] == 1:
-                ends = (one.line for one in tokens[name:] if one.kind in ("newline", "directive"))
-                lines.update(range(token.line, next(ends, tokens[-1].line) + 1))
+        name = next_visible(tokens, index) if token.kind == "directive" and token.text.endswith("define") else None
+        if name is None or names[tokens[name].text] > 1:
+            continue
+        if not tokens[name].text.startswith(parts) and not tokens[name].text.endswith(parts):
+            ends = (one.line for one in tokens[name:] if one.kind in ("newline", "directive"))
+            lines.update(range(token.line, next(ends, tokens[-1].line) + 1))
     return lines
 
 

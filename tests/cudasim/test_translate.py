@@ -126,16 +126,23 @@ def test_a_kernel_between_preprocessor_lines_keeps_its_lines() -> None:
     assert '"k", __FILE__' in body(f"f(); {kernel}<<<1, 2>>>(x);")
 
 
+COPY = '#define COPY(a) \\\n  asm volatile("mov" : : "l"(a));'
+
+
+@pytest.mark.parametrize("rest", ["", "\n#define RUN(a) a##_kernel<<<1, 2>>>()"])
+def test_a_macro_that_nothing_uses_may_hold_anything(rest: str) -> None:
+    assert body(COPY + rest).startswith(COPY)
+    with pytest.raises(Unsupported, match="at line 2"):  # who includes a header may use it
+        translate(COPY + rest, "mine.h", is_header=True)
+
+
 @pytest.mark.parametrize(
     "use",
-    ["", "\nint n = COPY(1);", "\n#ifdef COPY\n#endif", '\n#include "mine.h"', "\n#define WITH(a) CO##a"],
+    ["int n = COPY(1);", "#ifdef COPY\n#endif", '#include "mine.h"', "#define WITH(a) CO##a", "#define ODD(a) a##PY"],
 )
-def test_a_macro_that_nothing_uses_may_hold_anything(use: str) -> None:
-    source = f'int m;\n#define COPY(a) \\\n  asm volatile("mov" : : "l"(a)); {use}'
-    if not use:
-        assert body(source) == source
-    with pytest.raises(Unsupported, match="at line 3"):
-        translate(source, "cuda.cu", is_header=not use)
+def test_a_macro_that_something_may_use_is_looked_at(use: str) -> None:
+    with pytest.raises(Unsupported, match="at line 2"):
+        translate(f"{COPY}\n{use}", "cuda.cu")
 
 
 def test_launch_in_a_macro_stays_one_logical_line() -> None:
