@@ -75,7 +75,7 @@ _TEMPLATE = re.compile(r"\btemplate[ \t]*<[^<>]*>")
 _MASKING = re.compile(r"[&%^]")
 _ARGUMENT = re.compile(r"\bargument (\d+)\b")
 _LONGEST_HEAD = 4000
-_DECLARATION = re.compile(rf"[^=()]*[\w*&>]\s*[\s*&>]({_NAME})\s*(?:[=\[].*)?", re.DOTALL)
+_DECLARATION = re.compile(rf"[^=()]*[\w*&>] ?[ *&>]({_NAME}) ?(?:[=\[].*)?")
 _MOST_STEPS = 4
 _MOST_NAMES = 500
 """The number of names beyond which what becomes of a number isn't followed, and it counts as an index."""
@@ -134,7 +134,8 @@ def _parameters(declared: str) -> list[str]:
             found.append("")
         else:
             found[-1] += character
-    return [match[1] if (match := _DECLARATION.fullmatch(one)) else "" for one in found]
+    matches = (_DECLARATION.fullmatch(" ".join(one.split())) for one in found)
+    return [match[1] if match else "" for match in matches]
 
 
 def _is_shared(name: str, above: str) -> bool:

@@ -48,8 +48,7 @@ def _copy(source: Path, target: Path) -> None:
         raise UsageError(f"{source}: No such file")
     if source.suffix in _COMPILED:
         raise UsageError(
-            f"{source}: no Python file: name one with ModelNew that has this text in load_inline's cuda_sources "
-            "('harness prompt PROBLEM' shows one)"
+            f"{source}: no Python file: name one with ModelNew that has this text in load_inline's cuda_sources"
         )
     target.parent.mkdir(parents=True)
     try:
