@@ -57,7 +57,7 @@ def test_missing_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_unsupported_construct_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text('__global__ void k() {\n  asm("nop;");\n}\n')
     assert nvcc.main(["-c", str(tmp_path / "a.cu"), "-o", str(tmp_path / "a.o")], tmp_path) == 3
-    assert capsys.readouterr().err == "harness-sim-unsupported: inline PTX (asm) at line 2\n"
+    assert capsys.readouterr().err == "harness-sim-unsupported: inline PTX (asm) at line 2 of a.cu\n"
 
 
 @pytest.mark.parametrize("line", ['asm("nop;");', "int x;", "syntax error("])
