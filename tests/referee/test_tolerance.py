@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
@@ -216,6 +217,27 @@ def test_evidence_is_the_same_where_memory_is_short(
     want, found = gather_evidence(*facts)
     assert found == evidence
     assert torch.equal(want[0], right[0])
+
+
+def test_a_second_attempt_finds_nothing_of_the_first_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = made(tmp_path, ONE_SIDED)
+    monkeypatch.setattr(Oracle, "reformulations", lambda self, given: [("another way", self.native(given))])
+    numbers, method, alive = count(1), Oracle.native, []
+    outputs: list[weakref.ref[torch.Tensor]] = []
+
+    def short(self: Oracle, given: Any) -> Any:
+        number = next(numbers)
+        if number == 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        if number == 4:
+            alive.append(sum(one() is not None for one in outputs))
+        found = method(self, given)
+        outputs.append(weakref.ref(found[0]))
+        return found
+
+    monkeypatch.setattr(Oracle, "native", short)
+    gather_evidence(setting.oracle, setting.reference.make_inputs(7), setting.spec, "float32")
+    assert alive == [0]
 
 
 @pytest.mark.parametrize("scale", [2.0**18, torch.inf], ids=["it errs", "it overflows"])

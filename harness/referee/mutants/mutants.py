@@ -168,7 +168,7 @@ _BORDER = "outputs are zero there, or as small as the tolerance: draw other inpu
 
 OF_THE_ANSWER: tuple[Mutant, ...] = (
     Mutant("zeros", "writes zeros", _each(lambda want: _filled(want, 0)), _LOOSE),
-    Mutant("ones", "writes a constant", _each(torch.ones_like), _UNIFORM),
+    Mutant("ones", "writes a constant", _each(lambda want: _filled(want, 1)), _UNIFORM),
     Mutant("mean", "writes the mean of the right answer everywhere", _each(_mean), _UNIFORM),
     Mutant(
         "input_returned",
