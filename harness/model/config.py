@@ -33,7 +33,8 @@ class CorrectnessConfig:
     """Blocks of the full shape's launch that the simulator runs."""
     fragile: Literal["remark", "fail"] = "remark"
     """The fate of a solution whose values are wrong only where inputs are more than 16 times as large as they were
-    drawn, or smaller than a sixteenth of that: it passes with a remark, or it fails."""
+    drawn, or smaller than a sixteenth of that, or whose outputs lie in an earlier one's memory: it passes with a
+    remark, or it fails."""
     sanitize: bool = False
     """True where the simulator's checked build judges, which looks at every access of a kernel."""
     min_own_share: Annotated[float, Field(ge=0, le=1)] = 0.0

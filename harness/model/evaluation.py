@@ -181,6 +181,8 @@ class Evaluation:
     fragile: tuple[Check, ...] = ()
     """The failure on inputs more than 16 times as large or as small as they were drawn, or at a shape that nobody
     wrote, which is no verdict."""
+    keeps_output: bool = False
+    """True where an output lies in the memory of an earlier one that is still held: fragile, too."""
     stages_s: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of build, load, correctness, timing."""
     computed_in: str | None = None
@@ -221,8 +223,8 @@ class Evaluation:
 
     @property
     def is_fragile(self) -> bool:
-        """True where it passed, though it is wrong on inputs far from the problem as drawn."""
-        return self.verdict.passed and bool(self.fragile)
+        """True where it passed, though its results don't last or are wrong far from the problem as drawn."""
+        return self.verdict.passed and (bool(self.fragile) or self.keeps_output)
 
     @property
     def share_of_light(self) -> float | None:

@@ -47,6 +47,8 @@ class CaseOutcome:
     fragile: tuple[Check, ...] = ()
     computed_in: str | None = None
     """The arithmetic that its values show."""
+    keeps_output: bool = False
+    """True where it is fragile because an output lies in the memory of an earlier one."""
 
 
 def check_case(
@@ -178,7 +180,15 @@ class _CaseFindings:
             remarks.append(oracle.why_float32)
         overflows = any("times 2^20" in (one.variant or "") and _is_infinite_first(one) for one in self.fragile)
         shown = "float16" if self.computed_in == "tf32" and overflows else self.computed_in
-        return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed, tuple(self.fragile), shown)
+        return CaseOutcome(
+            tuple(self.checks),
+            tuple(remarks),
+            case.weights,
+            self.failed,
+            tuple(self.fragile),
+            shown,
+            keeps_output=case.keeps_output,
+        )
 
 
 def _is_infinite_first(check: Check) -> bool:

@@ -150,6 +150,7 @@ def _recorded(
         checks=tuple(found.checks),
         tolerances=tuple(one for derived in found.tolerances.values() for one in derived),
         fragile=tuple(found.fragile),
+        keeps_output=found.keeps_output,
         computed_in=found.computed_in,
         timing=found.timing if verdict.passed else None,
         compiled=found.compiled if verdict.passed else (),

@@ -24,6 +24,7 @@ class Found:
     tolerances: dict[str, tuple[DerivedTolerance, ...]] = field(default_factory=dict)
     """The derived tolerances of each case."""
     fragile: list[Check] = field(default_factory=list)
+    keeps_output: bool = False
     remarks: list[str] = field(default_factory=list)
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None

@@ -53,6 +53,11 @@ def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None
             raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a tensor on {form.device}, want {device}")
 
 
+def keeps_output(reply: CallTaken, spec: OutputSpec) -> bool:
+    """Say whether an output lies in the memory of an earlier one that is still held, where the reference's don't."""
+    return reply.shares is not None and reply.shares.startswith("output ") and not spec.is_kept
+
+
 def judge_sharing(reply: CallTaken, spec: OutputSpec) -> None:
     """Judge whether outputs have their own memory, or share it as the reference's do. Raises: SolutionFailed."""
     if reply.shares is None or _may_share(reply.shares, spec):

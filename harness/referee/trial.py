@@ -307,6 +307,7 @@ class Trial:
         """Keep what a case gave. Raises: SolutionFailed where the outcome is a failure."""
         self._found.checks += outcome.checks
         self._found.fragile += outcome.fragile
+        self._found.keeps_output |= outcome.keeps_output
         self._found.remarks += outcome.remarks
         self._found.weights = outcome.weights.source
         self._found.computed_in = outcome.computed_in or self._found.computed_in

@@ -47,7 +47,7 @@ class Entry:
     cases: tuple[str, ...]
     verdict: Verdict
     is_fragile: bool
-    """True where it passed, and is wrong far from the problem as drawn, see Evaluation.fragile."""
+    """True where it passed, see Evaluation.is_fragile."""
     confinement: ConfinementLevel | None
     """The level of the workers' confinement; None where the record doesn't have it."""
     expected_verdict: Verdict

@@ -49,20 +49,16 @@ class Sharing:
     def of(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[object], buffers: Mapping[int, torch.Tensor]
     ) -> str | None:
-        """Say what the first output that shares something shares it with; `buffers` are all of the referee's."""
-        for output in outputs:
-            start, end = _extent(output)
-            if start == end:
-                continue
-            own = [(f"input {i}", _extent(value)) for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
-            kept = [(name, extent) for name, extent, _ in self._kept]
-            foreign = [("a buffer of the referee", _extent(value)) for value in buffers.values()]
-            for name, (first, last) in [*own, *kept, *foreign]:
-                if start < last and first < end:
-                    return name
-            if _storage_of(output)._cdata in self._earlier:
-                return self._earlier[_storage_of(output)._cdata][0]
-        return None
+        """Say what an output shares its memory with, an input and `buffers`, all of the referee's, before an earlier
+        output."""
+        lasting = [output for output in outputs if _extent(output)[0] < _extent(output)[1]]
+        own = [(f"input {i}", _extent(value)) for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
+        foreign = [("a buffer of the referee", _extent(value)) for value in buffers.values()]
+        for name, (first, last) in [*own, *foreign, *((name, extent) for name, extent, _ in self._kept)]:
+            if any(start < last and first < end for start, end in map(_extent, lasting)):
+                return name
+        known = (self._earlier.get(_storage_of(output)._cdata) for output in lasting)
+        return next((name for name, _ in filter(None, known)), None)
 
     def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
         """Remember `outputs` as earlier ones, for as long as their storages live; with `keeps` they stay alive until

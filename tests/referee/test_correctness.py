@@ -369,10 +369,35 @@ class WrappingForeignMemory(nn.Module):
 
 
 @pytest.mark.parametrize("model", [ReturningItsBuffer, WrappingForeignMemory])
-def test_a_buffer_that_is_returned_again_shares_its_memory(double: Setting, model: type[nn.Module]) -> None:
-    verdict, reason = verdict_of(double, model, seeds=8)
-    assert verdict is Verdict.WRONG_VALUES
-    assert tells(reason, "shares", "output 0", "earlier call")
+def test_a_buffer_that_is_returned_again_is_fragile(double: Setting, model: type[nn.Module]) -> None:
+    outcome, _ = checked(double, model, seeds=8)
+    require_passed(outcome)
+    assert outcome.keeps_output
+    assert any(tells(remark, "fragile", "memory", "earlier call's") for remark in outcome.remarks)
+
+
+@pytest.mark.parametrize("model", [ReturningItsBuffer, WrappingForeignMemory])
+def test_a_buffer_that_is_returned_again_fails_where_the_config_says_so(
+    double: Setting, model: type[nn.Module]
+) -> None:
+    with pytest.raises(SolutionFailed) as caught:
+        checked(double, model, seeds=8, fragile="fail")
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+    assert tells(caught.value.failure.reason, "shares", "output 0", "earlier call")
+
+
+def test_a_buffer_that_is_returned_before_it_is_computed_is_wrong(double: Setting) -> None:
+    class ComputingAfterwards(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self._result, self._given = torch.empty(6, 5000), torch.zeros(6, 5000)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch.mul(self._given, 2, out=self._result)
+            self._given = x.clone()
+            return self._result
+
+    assert verdict_of(double, ComputingAfterwards)[0] is Verdict.NONDETERMINISTIC
 
 
 @pytest.mark.parametrize(("given_out", "is_remarked_on"), [((10**9, 0), False), ((10**9, 10**9), True)])

@@ -92,6 +92,11 @@ def test_a_fragile_solution_is_marked() -> None:
     assert "fragile" not in "".join(printed(run_report([passed("sound")], False)))
 
 
+def test_a_solution_that_keeps_its_output_is_marked_as_fragile() -> None:
+    assert "passed, fragile" in printed(run_report([passed("keeping", keeps_output=True)], False))[3]
+    assert entry_of(passed("keeping", keeps_output=True)).is_fragile
+
+
 def test_only_what_passes_is_marked_as_fragile() -> None:
     """A wrong value in the simulator's own shrunk case leaves it open whose fault that is."""
     unsupported = failed("brittle", Verdict.UNSUPPORTED, fragile=(far_out(),))

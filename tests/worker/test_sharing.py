@@ -35,6 +35,13 @@ def test_a_buffer_is_known_again_after_a_turn() -> None:
 
 
 @pytest.mark.parametrize("keeps", [True, False])
+def test_an_input_counts_before_an_earlier_output(keeps: bool) -> None:
+    sharing, held, given = Sharing(), torch.zeros(4), torch.zeros(4)
+    sharing.remember([held], keeps)
+    assert sharing.of([held, given], [given], {}) == "input 0"
+
+
+@pytest.mark.parametrize("keeps", [True, False])
 def test_new_tensors_share_nothing_and_leave_nothing(keeps: bool) -> None:
     """Their memory is that of earlier ones, which are gone."""
     sharing = Sharing()

@@ -28,7 +28,14 @@ from harness.referee.buffers.laid import KeptRow, Laid, imprint, is_unchanged
 from harness.referee.buffers.turns import Taken, Weights, construct_arm, give_back, take_turn
 from harness.referee.computed_in import computed_in, what_explains
 from harness.referee.inputs.draws import Drawn, make_inputs
-from harness.referee.judgement import describe_mismatch, judge_form, judge_left, judge_sharing, judge_values
+from harness.referee.judgement import (
+    describe_mismatch,
+    judge_form,
+    judge_left,
+    judge_sharing,
+    judge_values,
+    keeps_output,
+)
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
@@ -63,11 +70,18 @@ class CaseTurns:
         self.conduct = conduct
         self.rng = random.Random(secrets.randbits(64))
         self.weights = Weights("none")
+        self.keeps_output = False
+        """True where an output lay in an earlier one's memory, and nothing worse."""
         self._are_given_back = True
 
     @property
     def remarks(self) -> list[str]:
         """Remarks on the turns so far."""
+        if self.keeps_output:
+            return [
+                f"{self.setting.case}: fragile: an output lies in the memory of an earlier call's: whoever still holds "
+                f"that result sees it change; .clone() what is kept between calls"
+            ]
         if self._are_given_back:
             return []
         return [
@@ -166,7 +180,10 @@ class CaseTurns:
                     if error.verdict is Verdict.WRONG_SHAPE:
                         self._require_lasting_shapes(one)
                     raise
-                judge_sharing(call, self.setting.spec)
+                if keeps_output(call, self.setting.spec) and self.config.correctness.fragile == "remark":
+                    self.keeps_output = True
+                else:
+                    judge_sharing(call, self.setting.spec)
         self._require_unchanged(taken)
         return taken
 
