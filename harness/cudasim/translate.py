@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.cudasim.inline_ptx import PTX_HEADER, PTX_MARK, with_inline_ptx
 from harness.cudasim.launches import refuse_nested_launches, with_launch_bounds, with_launches
 from harness.cudasim.shared_memory import with_shared_memory
 from harness.cudasim.tokens import tokenize
@@ -23,13 +24,14 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
 
     `include` gives each `#include` line its new text. Raises Unsupported for what the simulator has no counterpart for.
     """
-    tokens = without_unused(tokenize(source))
+    tokens = with_inline_ptx(without_unused(tokenize(source)))
     refuse_unsupported(tokens, is_header=is_header)
     refuse_nested_launches(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
     tokens = with_launches(with_shared_memory(with_launch_bounds(tokens), is_header))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"')
-    return f'#line 1 "{quoted}"\n' + "".join(token.text for token in tokens)
+    text = "".join(token.text for token in tokens)
+    return (PTX_HEADER if PTX_MARK in text else "") + f'#line 1 "{quoted}"\n{text}'
 
 
 @dataclass

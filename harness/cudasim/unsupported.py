@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from harness.cudasim.inline_ptx import ASM, unknown_instruction
 from harness.cudasim.tokens import Token, next_visible, previous_visible
 
 _HEADERS = {
@@ -120,7 +121,8 @@ def refuse_unsupported(tokens: list[Token], cpp_file: str | None = None, is_head
     unused = _lines_of_unused_macros(tokens) if found and not is_header else ()
     for token, construct in sorted(found, key=lambda one: one[0].kind == "directive"):  # where it is used, if it is
         if token.line not in unused and (cpp_file is None or construct not in _FINE_IN_CPP):
-            raise Unsupported(construct, token.line, cpp_file)
+            which = unknown_instruction(tokens, tokens.index(token)) if token.text in ASM else ""
+            raise Unsupported(f"{construct}, {which}" if which else construct, token.line, cpp_file)
 
 
 def _lines_of_unused_macros(tokens: list[Token]) -> set[int]:

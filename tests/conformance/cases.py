@@ -13,11 +13,26 @@ from tests.conformance.themes import (
     launch,
     matrices,
     memory,
+    ptx,
     runtime,
     torch_names,
     warps,
 )
 
-_THEMES = (launch, memory, warps, groups, atomics, integers, floats, half, bfloat16, matrices, runtime, torch_names)
+_THEMES = (
+    launch,
+    memory,
+    warps,
+    groups,
+    atomics,
+    integers,
+    floats,
+    half,
+    bfloat16,
+    matrices,
+    ptx,
+    runtime,
+    torch_names,
+)
 
 CASES: tuple[Case, ...] = tuple(case for theme in _THEMES for case in theme.CASES)

@@ -23,6 +23,7 @@ TITLES = {
     "half": "float16 and bfloat16",
     "bfloat16": "float16 and bfloat16",
     "matrices": "Warp matrix functions",
+    "ptx": "Inline PTX",
     "runtime": "The runtime API",
     "torch_names": "torch's headers",
 }

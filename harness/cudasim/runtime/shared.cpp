@@ -59,4 +59,31 @@ void* sim_shared_static(const void* key, size_t size, size_t alignment, const ch
 }
 
 void* sim_shared_dynamic(void) { return sim::worker->shared_dynamic(); }
+
+void* sim_shared_window(void) { return reinterpret_cast<void*>(sim::worker->shared_start()); }
+
+void sim_copy_async(void* to, const void* bytes, unsigned size) {
+  sim::AsyncCopy copy{to, size, {}};
+  memcpy(copy.bytes, bytes, size);
+  sim::worker->copies().issued.push_back(copy);
+}
+
+void sim_commit_copies(void) {
+  auto& copies = sim::worker->copies();
+  copies.groups.push_back(copies.issued.size());
+}
+
+unsigned sim_take_copy(int pending, void** to, void* bytes) {
+  auto& copies = sim::worker->copies();
+  size_t groups = copies.groups.size(), left = size_t(pending);
+  size_t due = pending < 0 ? copies.issued.size() : groups > left ? copies.groups[groups - left - 1] : 0;
+  if (copies.taken >= due) {
+    if (copies.taken == copies.issued.size()) copies = {};
+    return 0;
+  }
+  const sim::AsyncCopy& copy = copies.issued[copies.taken++];
+  *to = copy.to;
+  memcpy(bytes, copy.bytes, sizeof copy.bytes);
+  return copy.size;
+}
 }

@@ -109,6 +109,7 @@ void Worker::reset_block() {
   early_exit_reported_ = is_abandoned_ = lines_differ_ = false;
   vote_ = Vote{};
   barriers_met_ = 0;
+  copies_.clear();
   poison_shared();
   if (checker) checker->begin_block(*this);
   for (auto& thread : threads_) thread.state = ThreadState::fresh;

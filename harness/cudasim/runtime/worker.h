@@ -69,6 +69,18 @@ struct Warp {
   bool is_complete(const Collective& met) const { return ((met.arrived | exited | ~present) & met.mask) == met.mask; }
 };
 
+// Of a thread's: what cp.async has read and not yet written, and how many there were at each commit.
+struct AsyncCopy {
+  void* to;
+  unsigned size;
+  alignas(16) char bytes[16];
+};
+struct AsyncCopies {
+  std::vector<AsyncCopy> issued;
+  std::vector<size_t> groups;
+  size_t taken = 0;
+};
+
 struct Vote {
   int count = 0;
   bool all = true, any = false;
@@ -109,6 +121,10 @@ class Worker {
   void yield();
   void* shared_static(const void* key, size_t size, size_t alignment, const char* names);
   void* shared_dynamic() { return dynamic_shared_; }
+  AsyncCopies& copies() {
+    copies_.resize(threads_total_);
+    return copies_[current->thread];
+  }
   bool guards_shared(const void* address) const {
     return address >= shared_ - shared_guard && address < shared_ + shared_capacity + shared_guard;
   }
@@ -163,6 +179,7 @@ class Worker {
   uint3 next_index_{};  // of thread next_thread_
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
+  std::vector<AsyncCopies> copies_;  // by thread, of a block that has any
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<Collective*> free_collectives_;
   Vote vote_;

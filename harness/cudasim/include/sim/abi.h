@@ -106,6 +106,12 @@ void sim_trap(const char* what, const char* file, int line);
 // `names`: the variables as declared.
 void* sim_shared_static(const void* key, size_t size, size_t alignment, const char* names);
 void* sim_shared_dynamic(void);
+void* sim_shared_window(void);
+// A thread's copies of up to 16 bytes that nobody has waited for. Taking gives the size of the next one that is due when
+// at most `pending` groups may be left, 0 for none; -1 takes those of no group, too.
+void sim_copy_async(void* to, const void* bytes, unsigned size);
+void sim_commit_copies(void);
+unsigned sim_take_copy(int pending, void** to, void* bytes);
 void* sim_device_alloc(size_t nbytes);
 void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period, int may_change);
 int sim_device_free(void* pointer);

@@ -11,6 +11,14 @@
 // Default arguments are evaluated at the call: they name the user's line.
 #define SIM_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
+// Addresses of shared memory are offsets into the block's, as a GPU's are into a window.
+static inline size_t __cvta_generic_to_shared(const void* pointer) {
+  return static_cast<const char*>(pointer) - static_cast<const char*>(sim_shared_window());
+}
+static inline void* __cvta_shared_to_generic(size_t offset) {
+  return static_cast<char*>(sim_shared_window()) + offset;
+}
+
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}

@@ -1,0 +1,177 @@
+// Instructions of inline PTX that have no function of CUDA's: what harness/cudasim/inline_ptx.py writes for asm. Included
+// where a source has such a statement. Layouts of matrices are those of the PTX ISA ("Matrix Fragments for mma", "ldmatrix").
+#pragma once
+#include "sim/prelude.h"
+
+#if defined(HARNESS_SIM_DEVICE)
+#define SIM_PTX __attribute__((always_inline)) static inline
+
+// Names that no parameter of a macro has, in which an asm statement may stand.
+namespace sim {
+
+// A register has bits, and each instruction takes them for what it likes.
+template <class To, class From>
+SIM_PTX To ptx_as(From from) {
+  if constexpr (std::is_pointer_v<From>) return To(reinterpret_cast<uintptr_t>(from));
+  else if constexpr (std::is_floating_point_v<From> == std::is_floating_point_v<To>) return To(from);
+  else if constexpr (sizeof(From) == sizeof(To)) return sim::bits_as<To>(from);
+  else if constexpr (std::is_floating_point_v<To>) return sim::bits_as<To>(std::conditional_t<sizeof(To) == 4, unsigned, unsigned long long>(from));
+  else return To(sim::bits_as<std::conditional_t<sizeof(From) == 4, unsigned, unsigned long long>>(from));
+}
+template <class Register, class Value>
+SIM_PTX void ptx_set(Register& into, Value value) {
+  if constexpr (std::is_pointer_v<Register>) into = reinterpret_cast<Register>(uintptr_t(value));
+  else into = ptx_as<Register>(value);
+}
+// An operand that is only read; an array is its address.
+template <class Value>
+SIM_PTX auto ptx_input(const Value& value) {
+  if constexpr (std::is_array_v<Value>) return uintptr_t(&value);
+  else return value;
+}
+
+SIM_PTX char* ptx_address(unsigned long long where, bool is_shared) {
+  return is_shared ? static_cast<char*>(__cvta_shared_to_generic(unsigned(where))) : reinterpret_cast<char*>(where);
+}
+
+template <class T, int count>
+struct alignas(sizeof(T) * count) ptx_Vector {
+  T sim_x[count];
+};
+template <class T, int count>
+SIM_PTX ptx_Vector<T, count> ptx_load(const char* from) {
+  return *reinterpret_cast<const ptx_Vector<T, count>*>(from);
+}
+template <class T, int count>
+SIM_PTX void ptx_store(char* to, const ptx_Vector<T, count>& value) {
+  *reinterpret_cast<ptx_Vector<T, count>*>(to) = value;
+}
+
+template <class T>
+SIM_PTX T ptx_minimum(T a, T b) {
+  return std::is_floating_point_v<T> ? T(__builtin_fmin(a, b)) : b < a ? b : a;
+}
+template <class T>
+SIM_PTX T ptx_maximum(T a, T b) {
+  return std::is_floating_point_v<T> ? T(__builtin_fmax(a, b)) : a < b ? b : a;
+}
+// As little exact as the manual allows: within 2^-11.
+SIM_PTX float ptx_tanh_approx(float x) { return sim::bits_as<float>(sim::bits_as<unsigned>(tanhf(x)) & ~0xfffu); }
+
+SIM_PTX unsigned ptx_look_up(unsigned a, unsigned b, unsigned c, unsigned table) {
+  unsigned result = 0;
+  for (unsigned i = 0; i < 8; i++)
+    if (table >> i & 1) result |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+  return result;
+}
+
+// ---- Copies that end when they are waited for, and not before: who doesn't wait finds what was there.
+
+SIM_PTX void ptx_copy_async(char* to, const char* from, unsigned size, unsigned filled, unsigned least) {
+  char bytes[16] = {};
+  bool is_aligned = ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) & (size - 1)) == 0;
+  if (size < least || size > 16 || (size & (size - 1)) || !is_aligned) sim_trap("misaligned cp.async", __FILE__, __LINE__);
+  for (unsigned i = 0; i < filled && i < size; i++) bytes[i] = from[i];
+  sim_copy_async(to, bytes, size);
+}
+SIM_PTX void ptx_commit_copies() { sim_commit_copies(); }
+SIM_PTX void ptx_wait_for_copies(int pending) {
+  void* to;
+  ptx_Vector<unsigned, 4> bytes;
+  while (unsigned size = sim_take_copy(pending, &to, &bytes)) {
+    if (size == 16) *static_cast<ptx_Vector<unsigned, 4>*>(to) = bytes;
+    else for (unsigned i = 0; i < size / 4; i++) static_cast<unsigned*>(to)[i] = bytes.sim_x[i];
+  }
+}
+
+// ---- Matrices of a warp. Of 8 x 8 halves lane l has two neighbours of row l / 4, from column 2 (l % 4) on.
+
+template <int count, bool is_transposed>
+SIM_PTX void ptx_load_matrices(const char* row, unsigned (&into)[count], SIM_CALLER) {
+  const char* rows[32];
+  sim::collect(0xffffffffu, row, rows, "ldmatrix", file, line);
+  unsigned group = sim::lane() / 4, first = sim::lane() % 4 * 2;
+  for (int n = 0; n < count; n++) {
+    unsigned halves[2];
+    for (unsigned i = 0; i < 2; i++) {
+      unsigned at_row = is_transposed ? first + i : group, at_column = is_transposed ? group : first + i;
+      halves[i] = reinterpret_cast<const unsigned short*>(rows[8 * n + at_row])[at_column];
+    }
+    into[n] = halves[0] | halves[1] << 16;
+  }
+  __syncwarp(0xffffffffu, file, line);
+}
+template <int count, bool is_transposed>
+SIM_PTX void ptx_store_matrices(char* row, const unsigned (&from)[count], SIM_CALLER) {
+  char* rows[32];
+  sim::collect(0xffffffffu, row, rows, "stmatrix", file, line);
+  unsigned group = sim::lane() / 4, first = sim::lane() % 4 * 2;
+  for (int n = 0; n < count; n++)
+    for (unsigned i = 0; i < 2; i++) {
+      unsigned at_row = is_transposed ? first + i : group, at_column = is_transposed ? group : first + i;
+      reinterpret_cast<unsigned short*>(rows[8 * n + at_row])[at_column] = from[n] >> 16 * i;
+    }
+  __syncwarp(0xffffffffu, file, line);
+}
+
+// What a register of 32 bits holds, by place. A tensor core reads the upper 19 bits of a tf32.
+struct ptx_Half {
+  static constexpr int per_register = 2;
+  using Wide = float;
+  static float of(unsigned bits, int place) { return float(c10::Half(bits >> 16 * place, c10::Half::from_bits())); }
+  static unsigned short to(float value) { return c10::Half(value).x; }
+};
+struct ptx_BFloat16 {
+  static constexpr int per_register = 2;
+  using Wide = float;
+  static float of(unsigned bits, int place) { return sim::bits_as<float>(bits >> 16 * place << 16); }
+  static unsigned short to(float value) { return value != value ? 0x7fff : c10::BFloat16(value).x; }
+};
+struct ptx_Tf32 {
+  static constexpr int per_register = 1;
+  using Wide = float;
+  static float of(unsigned bits, int) { return sim::bits_as<float>(bits & ~0x1fffu); }
+  static unsigned to(float value) {
+    unsigned bits = sim::bits_as<unsigned>(value);
+    return (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
+  }
+};
+template <class T>
+struct ptx_Byte {
+  static constexpr int per_register = 4;
+  using Wide = int;
+  static int of(unsigned bits, int place) { return T(bits >> 8 * place); }
+};
+
+// mma.m16n8k`depth`: the product of a 16 x depth and a depth x 8 matrix, and a sum. Sums are float's or int's, which a
+// tensor core takes less exactly. What other lanes hold are their local variables: the checker isn't asked.
+template <class A, class B, class Sum, int depth, int a_registers, int b_registers, int sums>
+__attribute__((no_sanitize_thread)) static inline void ptx_multiply(const unsigned (&a)[a_registers], const unsigned (&b)[b_registers],
+                                                                const unsigned (&c)[sums], unsigned (&d)[sums], SIM_CALLER) {
+  using Wide = typename A::Wide;
+  constexpr int per = A::per_register, step = 4 * per;
+  struct Operands {
+    const unsigned *a, *b;
+  } mine{a, b}, all[32];
+  sim::collect(0xffffffffu, mine, all, "mma.sync", file, line);
+  Wide sum[4];
+  for (int i = 0; i < 4; i++) {
+    int row = sim::lane() / 4, column = sim::lane() % 4 * 2 + i % 2;
+    if constexpr (std::is_same_v<Sum, ptx_Half>) sum[i] = ptx_Half::of(c[i / 2], i % 2);
+    else sum[i] = sim::bits_as<Wide>(c[i]);
+    for (int k = 0; k < depth; k++) {
+      int chunk = k / step, lane = k % step / per, place = k % per;
+      sum[i] += A::of(all[4 * row + lane].a[2 * chunk + i / 2], place) * B::of(all[4 * column + lane].b[chunk], place);
+    }
+  }
+  __syncwarp(0xffffffffu, file, line);
+  for (int i = 0; i < 4; i++) {
+    if constexpr (!std::is_same_v<Sum, ptx_Half>) d[i] = sim::bits_as<unsigned>(sum[i]);
+    else if (i % 2) d[i / 2] = ptx_Half::to(sum[i - 1]) | unsigned(ptx_Half::to(sum[i])) << 16;
+  }
+}
+
+}  // namespace sim
+
+#undef SIM_PTX
+#endif

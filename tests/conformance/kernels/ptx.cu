@@ -1,0 +1,182 @@
+// Inline PTX.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "case.h"
+
+#define LOAD_MATRICES_X4(a, b, c, d, address)                                                \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"          \
+               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)                                          \
+               : "r"(address))
+
+__device__ unsigned in_window(const void* pointer) { return static_cast<unsigned>(__cvta_generic_to_shared(pointer)); }
+
+__device__ void copy16(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2;\n" ::"r"(in_window(to)), "l"(from), "n"(16));
+}
+
+// out = a b, for a of 16 x 16 and b of 16 x 8, both by rows.
+template <class T>
+__global__ void product(const T* a, const T* b, float* out) {
+  __shared__ alignas(16) T left[16 * 16], right[16 * 8];
+  int lane = threadIdx.x;
+  copy16(left + 8 * lane, a + 8 * lane);
+  if (lane < 16) copy16(right + 8 * lane, b + 8 * lane);
+  asm volatile("cp.async.commit_group;\n" ::);
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(0));
+  __syncthreads();
+  unsigned x[4], y[2];
+  float sum[4] = {1, 1, 1, 1};
+  LOAD_MATRICES_X4(x[0], x[1], x[2], x[3], in_window(left + lane % 16 * 16 + lane / 16 * 8));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(y[0]), "=r"(y[1])
+               : "r"(in_window(right + lane % 16 * 8)));
+  if constexpr (sizeof(T) == 2 && std::is_same<T, __half>::value)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+  else
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};\n"
+        : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]), "f"(sum[0]), "f"(sum[1]), "f"(sum[2]),
+          "f"(sum[3]));
+  for (int i = 0; i < 4; i++) out[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sum[i];
+}
+CASE(ptx_product_half) { product<<<1, 32>>>(buffers.at<__half>(0), buffers.at<__half>(1), buffers.at<float>(2)); }
+CASE(ptx_product_bfloat16) {
+  product<<<1, 32>>>(buffers.at<__nv_bfloat16>(0), buffers.at<__nv_bfloat16>(1), buffers.at<float>(2));
+}
+
+__global__ void half_sums(const unsigned* a, const unsigned* b, const unsigned* c, unsigned* out) {
+  int group = threadIdx.x / 4, place = threadIdx.x % 4;  // rows of a have 8 registers, columns of b 8, rows of c 4
+  unsigned d[2];
+  asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};"
+      : "=r"(d[0]), "=r"(d[1])
+      : "r"(a[group * 8 + place]), "r"(a[(group + 8) * 8 + place]), "r"(a[group * 8 + place + 4]),
+        "r"(a[(group + 8) * 8 + place + 4]), "r"(b[group * 8 + place]), "r"(b[group * 8 + place + 4]),
+        "r"(c[group * 4 + place]), "r"(c[(group + 8) * 4 + place]));
+  out[group * 4 + place] = d[0];
+  out[(group + 8) * 4 + place] = d[1];
+}
+CASE(ptx_product_half_sums) {
+  half_sums<<<1, 32>>>(buffers.at<unsigned>(0), buffers.at<unsigned>(1), buffers.at<unsigned>(2),
+                       buffers.at<unsigned>(3));
+}
+
+__global__ void ptx_tf32(const float* a, const float* b, float* out) {
+  int group = threadIdx.x / 4, place = threadIdx.x % 4;
+  unsigned x[4], y[2];
+  for (int i = 0; i < 4; i++)
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(x[i]) : "f"(a[(group + i % 2 * 8) * 8 + place + i / 2 * 4]));
+  for (int i = 0; i < 2; i++) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y[i]) : "f"(b[(place + i * 4) * 8 + group]));
+  float d[4];
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]), "f"(0.0f));
+  for (int i = 0; i < 4; i++) out[(group + i / 2 * 8) * 8 + place * 2 + i % 2] = d[i];
+}
+CASE(ptx_product_tf32) { ptx_tf32<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<float>(2)); }
+
+__global__ void byte_product(const int* a, const int* b, int* out) {  // rows of a and columns of b have 8 registers
+  int group = threadIdx.x / 4, place = threadIdx.x % 4;
+  int d[4] = {};
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[group * 8 + place]), "r"(a[(group + 8) * 8 + place]), "r"(a[group * 8 + place + 4]),
+        "r"(a[(group + 8) * 8 + place + 4]), "r"(b[group * 8 + place]), "r"(b[group * 8 + place + 4]));
+  for (int i = 0; i < 4; i++) out[(group + i / 2 * 8) * 8 + place * 2 + i % 2] = d[i];
+}
+CASE(ptx_product_bytes) { byte_product<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1), buffers.at<int>(2)); }
+
+// Two groups of copies, of which the second ends later; 8 of 16 bytes of it are zeros.
+__global__ void copies(const int* in, int* out) {
+  __shared__ alignas(16) int first[4], second[4];
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(in_window(first)), "l"(in));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(in_window(first + 2)), "l"(in + 2));
+    asm volatile("cp.async.commit_group;");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(in_window(second)), "l"(in + 4), "r"(8));
+    asm volatile("cp.async.commit_group;");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    for (int i = 0; i < 4; i++) out[i] = first[i];
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    for (int i = 0; i < 4; i++) out[4 + i] = second[i];
+  }
+}
+CASE(ptx_copies) { copies<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
+__global__ void transposed(const unsigned short* in, unsigned short* out) {  // 8 x 8
+  __shared__ alignas(16) unsigned short tile[64];
+  unsigned halves;
+  asm("mov.b32 %0, {%1, %2};" : "=r"(halves) : "h"(in[2 * threadIdx.x]), "h"(in[2 * threadIdx.x + 1]));
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(in_window(tile + threadIdx.x % 8 * 8)),
+               "r"(halves));
+  __syncthreads();
+  for (int i = 0; i < 2; i++) out[2 * threadIdx.x + i] = tile[2 * threadIdx.x + i];
+}
+CASE(ptx_stores_matrix) { transposed<<<1, 32>>>(buffers.at<unsigned short>(0), buffers.at<unsigned short>(1)); }
+
+__global__ void memory(const int* in, int* out, unsigned* sum) {
+  int v[4];
+  unsigned long long policy, place;
+  unsigned window;
+  __shared__ int kept[32];
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.s32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+               : "l"(in + 4 * threadIdx.x), "l"(policy));
+  asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(window) : "l"(kept + threadIdx.x));
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(window), "r"(v[3]) : "memory");
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v[3]) : "r"(window));
+  asm("cvta.to.global.u64 %0, %1;" : "=l"(place) : "l"(out + 4 * threadIdx.x));
+  asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(place), "r"(v[0]), "r"(v[1]));
+  asm volatile("st.global.v2.u32 [%0+8], {%1, %2};" ::"l"(place), "r"(v[2]), "r"(v[3]));
+  unsigned before;
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(in));
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(sum), "r"(1) : "memory");
+  asm volatile("red.global.max.u32 [%0], %1;" ::"l"(sum + 1), "r"(before) : "memory");
+}
+CASE(ptx_memory) { memory<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1), buffers.at<unsigned>(2)); }
+
+__global__ void arithmetic(const unsigned* in, unsigned* out) {
+  unsigned x = in[threadIdx.x], y = in[threadIdx.x + 32], lane, r[8];
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(r[0]) : "r"(x), "r"(y), "r"(0x0f0f0f0f));
+  asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(r[1]) : "r"(x), "r"(y));
+  asm("{\n\t.reg .pred p;\n\tsetp.lt.u32 p, %1, %2;\n\tselp.b32 %0, %1, %2, p;\n\t}" : "=r"(r[2]) : "r"(x), "r"(y));
+  asm("mad.lo.u32 %0, %1, 3, %2;" : "=r"(r[3]) : "r"(x), "r"(y));
+  asm("shl.b32 %0, %1, %2;" : "=r"(r[4]) : "r"(x), "r"(lane + 8));
+  r[5] = 7;
+  asm("{ .reg .pred p; setp.eq.s32 p, %1, 3; @p mov.u32 %0, 1; @!p add.u32 %0, %0, 2; }" : "+r"(r[5]) : "r"(lane));
+  asm("min.s32 %0, %1, %2;" : "=r"(r[6]) : "r"(x), "r"(y));
+  asm("xor.b32 %0, %1, %2;" : "=r"(r[7]) : "r"(x), "r"(y));
+  for (int i = 0; i < 8; i++) out[i * 32 + threadIdx.x] = r[i];
+}
+CASE(ptx_arithmetic) { arithmetic<<<1, 32>>>(buffers.at<unsigned>(0), buffers.at<unsigned>(1)); }
+
+__global__ void floats(const float* in, float* out) {
+  float x = in[threadIdx.x], r[4];
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r[0]) : "f"(x));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r[1]) : "f"(x));
+  asm("fma.rn.f32 %0, %1, %1, 0f3F800000;" : "=f"(r[2]) : "f"(x));
+  asm("max.f32 %0, %1, %2;" : "=f"(r[3]) : "f"(x), "f"(0.0f));
+  for (int i = 0; i < 4; i++) out[i * 32 + threadIdx.x] = r[i];
+}
+CASE(ptx_floats) { floats<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1)); }
+
+__global__ void narrowed(const float* in, unsigned* out) {
+  unsigned r[2];
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r[0]) : "f"(in[threadIdx.x]), "f"(in[threadIdx.x + 32]));
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r[1]) : "f"(in[threadIdx.x]), "f"(in[threadIdx.x + 32]));
+  for (int i = 0; i < 2; i++) out[i * 32 + threadIdx.x] = r[i];
+}
+CASE(ptx_narrowed) { narrowed<<<1, 32>>>(buffers.at<float>(0), buffers.at<unsigned>(1)); }
+
+__global__ void hyperbolic(const float* in, float* out) {
+  asm("tanh.approx.f32 %0, %1;" : "=f"(out[threadIdx.x]) : "f"(in[threadIdx.x]));
+}
+CASE(ptx_tanh) { hyperbolic<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1)); }
