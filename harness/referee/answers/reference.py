@@ -222,7 +222,8 @@ class Reference:
         except NoForm as error:
             raise InvalidProblem(f"get_inputs() of case '{self.case}' returns a {error}") from None
         self._assembly.expect(forms)
-        return parts
+        # Gradients are asked for in problem.yaml; an input that has some could not be changed in place.
+        return [part.detach() if isinstance(part, torch.Tensor) else part for part in parts]
 
     def input_specs(self) -> list[torch.Tensor]:
         """Make the inputs as meta tensors. Raises: InvalidProblem where get_inputs() needs real memory."""

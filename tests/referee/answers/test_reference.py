@@ -83,6 +83,12 @@ def test_equal_seeds_give_equal_inputs_and_others_do_not(tmp_path: Path) -> None
     assert not torch.equal(reference.make_inputs(1)[0], reference.make_inputs(2)[0])
 
 
+def test_inputs_that_require_gradients_may_be_changed_in_place(tmp_path: Path) -> None:
+    reference = Reference(problem(tmp_path, "return x", "torch.randn(6, 4, requires_grad=True)"), "full", "cpu")
+    assert not reference.make_inputs(1)[0].requires_grad
+    assert not reference.input_specs()[0].requires_grad
+
+
 def test_equal_seeds_give_equal_models(tmp_path: Path) -> None:
     reference = Reference(problem(tmp_path, "return self.w(x)", init="self.w = nn.Linear(4, 2)"), "full", "cpu")
     one, other = (reference.construct(seed).state_dict()["w.weight"] for seed in (5, 5))
