@@ -39,6 +39,8 @@ _ACCESSES = {
     "create_atomic_cas": "atomic operation",
 }
 """The interpreter's accesses of memory, to which all others come down."""
+_NO_TENSOR = "constexpr"
+"""Parameters whose annotation has this word are constants to Triton's compiler: `tl.constexpr`, in quotes as well."""
 
 
 class TritonKernels:
@@ -136,6 +138,8 @@ class TritonKernels:
     def _made(self, init: Callable[..., None], grid: Any) -> Callable[..., None]:
         def made(executor: Any, fn: Any, *rest: Any, **more: Any) -> None:
             init(executor, fn, *rest, **more)
+            kinds = inspect.get_annotations(fn)
+            executor.constexprs = [name for name, kind in kinds.items() if _NO_TENSOR in str(kind)]
             executor.grid = _launched_grid(executor.grid)
             executor.fn = _Programs(executor.fn, lambda: self._current().begins(grid.grid_idx, grid.grid_dim))
 

@@ -104,6 +104,12 @@ ON_ONE_PATH = """if n > 0:
         value = twice(tl.load(x + at, mask=at < n))
     tl.store(y + at, value, mask=at < n)"""
 BREAKS_OFF = "for _ in range(2):\n        break\n    " + KERNEL
+QUOTED = f"""@triton.jit
+def quoted(x, y, n, BLOCK: "tl.constexpr", FACTOR: triton.language.constexpr = 2):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    {KERNEL}
+
+"""
 PLAIN = "def double_all(value):\n    return 2 * value\n\n"
 
 SOLUTIONS: dict[str, tuple[Any, ...]] = {
@@ -190,6 +196,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         "globals()['later'] = twice; " + CALL,
     ),
     "compiled_nowhere": (Verdict.PASSED, BREAKS_OFF, CALL, "NAME = torch.cuda.get_device_name()"),
+    "of_quoted_constants": (Verdict.PASSED, KERNEL, CALL.replace("double[", "quoted["), QUOTED),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
