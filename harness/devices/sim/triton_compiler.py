@@ -26,20 +26,30 @@ _UNDEFINED = re.compile(r"NameError\('(?P<name>\w+) is not defined'\)")
 
 
 def offer_compiler(interpreter: Any) -> None:
-    """Have each kernel compiled once it has run for the first time."""
+    """Have each kernel compiled once it has run for the first time, or once the interpreter can't run it."""
     function, seen = interpreter.InterpretedFunction, set[Any]()
     run, left_s = function.run, _LONGEST_S
 
-    def ran(kernel: Any, *given: Any, grid: Any, warmup: bool, **named: Any) -> Any:
+    def why_refused(fn: Any, given: tuple[Any, ...], named: dict[str, Any]) -> str | None:
         nonlocal left_s
-        result = run(kernel, *given, grid=grid, warmup=warmup, **named)
-        if not warmup and kernel.fn not in seen and left_s > 0:
-            seen.add(kernel.fn)
-            started = time.monotonic()
-            why = _refusal(kernel.fn, given, named, left_s)
-            left_s -= time.monotonic() - started
-            if why:
-                raise CompilationError(why)
+        if fn in seen or left_s <= 0:
+            return None
+        seen.add(fn)
+        started = time.monotonic()
+        why = _refusal(fn, given, named, left_s)
+        left_s -= time.monotonic() - started
+        return why
+
+    def ran(kernel: Any, *given: Any, grid: Any, warmup: bool, **named: Any) -> Any:
+        result = gap = None
+        try:
+            result = run(kernel, *given, grid=grid, warmup=warmup, **named)
+        except NotImplementedError as error:
+            gap = error
+        if not warmup and (why := why_refused(kernel.fn, given, named)):
+            raise CompilationError(why) from gap
+        if gap is not None:
+            raise gap
         return result
 
     function.run = ran

@@ -197,6 +197,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "compiled_nowhere": (Verdict.PASSED, BREAKS_OFF, CALL, "NAME = torch.cuda.get_device_name()"),
     "of_quoted_constants": (Verdict.PASSED, KERNEL, CALL.replace("double[", "quoted["), QUOTED),
+    "refused_where_there_is_a_gap": (Verdict.COMPILE_ERROR, BREAKS_OFF.replace(KERNEL, ASM), CALL),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
         "tl.atomic_add(y.to(tl.pointer_type(tl.bfloat16)) + at, tl.full((BLOCK,), 1.0, tl.bfloat16))",
