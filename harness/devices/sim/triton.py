@@ -6,6 +6,7 @@ Only the code of solutions gets Triton. Torch, which would compile for a GPU wit
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import os
@@ -22,7 +23,7 @@ import numpy
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_bfloat16 import offer_bfloat16
-from harness.devices.sim.triton_compiler import offer_compiler
+from harness.devices.sim.triton_compiler import TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
@@ -104,7 +105,7 @@ class TritonKernels:
             account,
         )
 
-    def _take_over(self) -> None:
+    def _take_over(self, compiler: TritonCompiler) -> None:
         from triton.runtime import interpreter
         from triton.runtime.autotuner import Autotuner
 
@@ -123,7 +124,7 @@ class TritonKernels:
         offer_libdevice(interpreter)
         offer_bfloat16(interpreter)
         offer_tf32(interpreter)
-        offer_compiler(interpreter)
+        offer_compiler(interpreter, compiler)
         offer_driver(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
 
@@ -251,7 +252,7 @@ def _tensors(named: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, torch.Tens
 class _Finder(MetaPathFinder):
     """Finds Triton for all but torch, with its interpreter switched on and `then` called once it is imported."""
 
-    def __init__(self, then: Callable[[], None]) -> None:
+    def __init__(self, then: Callable[[TritonCompiler], None]) -> None:
         self._then = then
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -260,10 +261,11 @@ class _Finder(MetaPathFinder):
         if _is_of_torch(_importer()):
             raise ModuleNotFoundError("No module named 'triton'", name="triton")
         sys.meta_path.remove(self)
+        compiler = TritonCompiler()
         os.environ["TRITON_INTERPRET"] = "1"
         spec = importlib.util.find_spec("triton")
         if spec is not None and spec.loader is not None:
-            spec.loader = _LoaderAndMore(spec.loader, self._then)
+            spec.loader = _LoaderAndMore(spec.loader, functools.partial(self._then, compiler))
         return spec
 
 

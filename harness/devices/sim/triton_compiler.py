@@ -1,21 +1,23 @@
 """Refusals by Triton's compiler of kernels that its interpreter runs, which takes all of Python.
 
-Another process, in which Triton isn't interpreted, imports the kernel's file again and compiles the launch that was
-seen to Triton's own representation. Whatever else goes wrong there says nothing of the kernel.
+A child of the worker, in which Triton isn't interpreted, imports the kernel's file again and compiles the launch that
+was seen to Triton's own representation. Whatever else goes wrong there says nothing of the kernel.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
-import json
 import os
 import re
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-from contextlib import redirect_stdout, suppress
-from typing import Any  # Triton has no types
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn  # Triton has no types
 
 from harness.devices.described_driver import DescribedDriver
 from harness.devices.sim.triton_launch import CompilationError
@@ -24,8 +26,36 @@ _LONGEST_S = 30.0
 """The seconds that a worker's kernels may take together: a turn has to end in time."""
 _UNDEFINED = re.compile(r"NameError\('(?P<name>\w+) is not defined'\)")
 
+_Launch = tuple[str, str, int, list[Any], dict[str, Any]]
+"""A kernel's file, name and first line, and the arguments of a launch as _described() has them."""
 
-def offer_compiler(interpreter: Any) -> None:
+
+class TritonCompiler:
+    """The child. It is forked before Triton is imported and so begins with all of torch, whose import takes seconds."""
+
+    def __init__(self) -> None:
+        self._asked, theirs = Pipe()
+        self._pid = -1
+        with suppress(OSError):  # too many processes: then nothing will answer
+            self._pid = os.fork()
+        if not self._pid:
+            _serve(theirs)
+        theirs.close()
+
+    def why_refused(self, launch: _Launch, timeout_s: float) -> str | None:
+        """Return what it refuses; None where it takes the kernel, or where that can't be known. A child that is late is
+        ended."""
+        with suppress(OSError, EOFError):
+            self._asked.send(launch)
+            if self._asked.poll(timeout_s):
+                why: str | None = self._asked.recv()
+                return why
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        return None
+
+
+def offer_compiler(interpreter: Any, compiler: TritonCompiler) -> None:
     """Have each kernel compiled once it has run for the first time, or once the interpreter can't run it."""
     function, seen = interpreter.InterpretedFunction, set[Any]()
     run, left_s = function.run, _LONGEST_S
@@ -36,9 +66,14 @@ def offer_compiler(interpreter: Any) -> None:
             return None
         seen.add(fn)
         started = time.monotonic()
-        why = _refusal(fn, given, named, left_s)
-        left_s -= time.monotonic() - started
-        return why
+        with suppress(LookupError):
+            described = [_described(value) for value in given], {key: _described(value) for key, value in named.items()}
+            launch = (fn.__code__.co_filename, fn.__qualname__, fn.__code__.co_firstlineno, *described)
+            why = compiler.why_refused(launch, left_s)
+            left_s -= time.monotonic() - started
+            is_defined_later = why and (name := _UNDEFINED.search(why)) and name["name"] in fn.__globals__
+            return None if is_defined_later else why
+        return None
 
     def ran(kernel: Any, *given: Any, grid: Any, warmup: bool, **named: Any) -> Any:
         result = gap = None
@@ -55,27 +90,6 @@ def offer_compiler(interpreter: Any) -> None:
     function.run = ran
 
 
-def _refusal(fn: Any, given: tuple[Any, ...], named: dict[str, Any], timeout_s: float) -> str | None:
-    """Return what the compiler refuses; None where it takes the kernel, or where that can't be known."""
-    with suppress(LookupError, OSError, ValueError, subprocess.SubprocessError):
-        launch = [_described(value) for value in given], {name: _described(value) for name, value in named.items()}
-        asked = json.dumps([fn.__code__.co_filename, fn.__qualname__, fn.__code__.co_firstlineno, *launch])
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TRITON_INTERPRET": "0"}
-        told = subprocess.run(
-            [sys.executable, "-m", __name__],
-            input=asked,
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=timeout_s,
-            check=True,
-        )
-        why: str | None = json.loads(told.stdout)
-        is_defined_later = why and (name := _UNDEFINED.search(why)) and name["name"] in fn.__globals__
-        return None if is_defined_later else why
-    return None
-
-
 def _described(value: Any) -> tuple[str, Any]:
     """Describe an argument in plain values. Raises: LookupError where it is none that is understood."""
     if isinstance(value, (bool, int, float, str, type(None))):
@@ -85,24 +99,40 @@ def _described(value: Any) -> tuple[str, Any]:
     raise LookupError(type(value).__name__)
 
 
-def main() -> None:
-    """Compile the launch that standard input describes, and print what Triton refuses about it, or null."""
-    path, name, line, given, named = json.load(sys.stdin)
-    with redirect_stdout(sys.stderr), tempfile.TemporaryDirectory() as folder:
-        os.environ["TRITON_CACHE_DIR"] = folder
+def _serve(asked: Connection) -> NoReturn:
+    """Answer the worker until it hangs up, and end. Of its files, which others wait to see closed, only `asked` stays
+    open, and nothing is printed."""
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(nowhere, standard)
+        os.closerange(3, asked.fileno())
+        os.closerange(asked.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        os.environ["TRITON_INTERPRET"] = "0"
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["TRITON_CACHE_DIR"] = folder
+            while True:
+                asked.send(_answer(asked.recv()))
+    finally:
+        os._exit(0)
+
+
+def _answer(launch: _Launch) -> str | None:
+    path, name, line, given, named = launch
+    with suppress(Exception):  # the file is a stranger's
         kernel = _imported(path, name, line)
-        why = _why_refused(kernel, [_value(*one) for one in given], {key: _value(*one) for key, one in named.items()})
-    print(json.dumps(why))
+        return _why_refused(kernel, [_value(*one) for one in given], {key: _value(*one) for key, one in named.items()})
+    return None
 
 
 def _imported(path: str, name: str, line: int) -> Any:
-    """Import a kernel's file, which finds the simulated device's facts, or fails where it asks for more."""
+    """Import a kernel's file, which finds the simulated device's facts."""
     import torch
     from triton.runtime import JITFunction, driver
 
-    driver.set_active(DescribedDriver({"major": 9, "minor": 0, "multi_processor_count": 132, "warp_size": 32}))
-    for asked, answer in {"is_available": True, "device_count": 1, "get_device_capability": (9, 0)}.items():
-        setattr(torch.cuda, asked, lambda *_, answer=answer: answer)
+    torch.set_num_threads(1)  # the others stayed in the worker
+    properties: Any = torch.cuda.get_device_properties(0)
+    driver.set_active(DescribedDriver(dataclasses.asdict(properties)))
     spec = importlib.util.spec_from_file_location("solution", path)
     assert spec is not None
     assert spec.loader is not None
@@ -141,8 +171,6 @@ def _why_refused(kernel: Any, given: list[Any], named: dict[str, Any]) -> str | 
         return f"{what}, at: {error.src.splitlines()[error.node.lineno - 1].strip()}"
     except (EOFError, RuntimeError) as error:
         return str(error) if str(error).startswith("Unsupported function referenced") else None
+    finally:
+        ASTSource.make_ir = make
     return None
-
-
-if __name__ == "__main__":
-    main()

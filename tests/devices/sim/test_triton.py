@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.devices.sim.triton_compiler import TritonCompiler
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from tests.evaluations import QUICK, evaluate_all
@@ -195,7 +197,13 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         KERNEL.replace("twice(", "later("),
         "globals()['later'] = twice; " + CALL,
     ),
-    "compiled_nowhere": (Verdict.PASSED, BREAKS_OFF, CALL, "NAME = torch.cuda.get_device_name()"),
+    "breaks_off_beside_a_gpu": (Verdict.COMPILE_ERROR, BREAKS_OFF, CALL, "NAME = torch.cuda.get_device_name()"),
+    "compiled_nowhere": (
+        Verdict.PASSED,
+        BREAKS_OFF,
+        CALL,
+        "import os\nassert os.environ['TRITON_INTERPRET'] == '1'",
+    ),
     "of_quoted_constants": (Verdict.PASSED, KERNEL, CALL.replace("double[", "quoted["), QUOTED),
     "refused_where_there_is_a_gap": (Verdict.COMPILE_ERROR, BREAKS_OFF.replace(KERNEL, ASM), CALL),
     "adds_bfloat16": (
@@ -291,3 +299,12 @@ def test_functions_of_libdevice_are_no_operators_of_torch(judged: dict[str, Eval
     names = {kernel.name for kernel in trace.kernels}
     assert "double" in names
     assert not names & {"aten::abs", "aten::copysign"}
+
+
+def test_a_compiler_that_is_late_is_ended_and_knows_nothing() -> None:
+    compiler = TritonCompiler()
+    launch: tuple[str, str, int, list[Any], dict[str, Any]] = ("solution.py", "double", 1, [], {})
+    assert compiler.why_refused(launch, timeout_s=0) is None
+    with pytest.raises(ChildProcessError):  # it is reaped
+        os.waitpid(compiler._pid, os.WNOHANG)
+    assert compiler.why_refused(launch, timeout_s=30) is None
