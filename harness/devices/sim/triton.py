@@ -27,6 +27,7 @@ from harness.devices.sim.triton_compiler import TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
+from harness.devices.sim.triton_logic import offer_logic
 from harness.devices.sim.triton_tf32 import offer_tf32
 from harness.sandbox.wire.device import Account, Finding
 
@@ -124,6 +125,7 @@ class TritonKernels:
         offer_libdevice(interpreter)
         offer_bfloat16(interpreter)
         offer_tf32(interpreter)
+        offer_logic(interpreter)
         offer_compiler(interpreter, compiler)
         offer_driver(interpreter)
         Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do

@@ -106,6 +106,13 @@ ON_ONE_PATH = """if n > 0:
         value = twice(tl.load(x + at, mask=at < n))
     tl.store(y + at, value, mask=at < n)"""
 BREAKS_OFF = "for _ in range(2):\n        break\n    " + KERNEL
+BY_WORDS = """is_even = at % 2 == 0
+    value = twice(tl.load(x + at, mask=at < n))
+    tl.store(y + at, value, mask=at < n and is_even)
+    tl.store(y + at, value, mask=not (is_even or at >= n))"""
+ASKS_BOTH = f"""if n < 0 and tl.load(x + n) > 0:
+        tl.store(y, 0.0)
+    {KERNEL}"""
 QUOTED = f"""@triton.jit
 def quoted(x, y, n, BLOCK: "tl.constexpr", FACTOR: triton.language.constexpr = 2):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -205,6 +212,8 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         "import os\nassert os.environ['TRITON_INTERPRET'] == '1'",
     ),
     "of_quoted_constants": (Verdict.PASSED, KERNEL, CALL.replace("double[", "quoted["), QUOTED),
+    "masked_by_words": (Verdict.PASSED, BY_WORDS, CALL),
+    "asks_both": (Verdict.MEMORY_ERROR, ASKS_BOTH, CALL),
     "refused_where_there_is_a_gap": (Verdict.COMPILE_ERROR, BREAKS_OFF.replace(KERNEL, ASM), CALL),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
