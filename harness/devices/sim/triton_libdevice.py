@@ -16,9 +16,10 @@ _ALIKE = (
 )
 _OF_TORCH = {name: name for name in _ALIKE.split()}
 _OF_TORCH |= {f"fast_{name}": name for name in ["cos", "exp", "log", "pow", "sin", "tan", "tanh"]}
-_OF_TORCH |= {"fabs": "abs", "rint": "round", "nearbyint": "round"}
+_OF_TORCH |= {"fabs": "abs", "rint": "round", "nearbyint": "round", "llrint": "round"}
+_OF_TORCH |= {"finite": "isfinite", "isfinite": "isfinite", "isinf": "isinf", "isnan": "isnan", "signbit": "signbit"}
 """Functions of libdevice (its User's Guide, section 3) and of torch, without the prefix and the suffix of the type."""
-_SYMBOL = re.compile(r"__nv_(?P<name>\w+?)f?")
+_SUFFIX = re.compile("[fd]$")
 
 
 def offer_libdevice(interpreter: Any) -> None:
@@ -35,16 +36,19 @@ def offer_libdevice(interpreter: Any) -> None:
     interpreter.InterpreterBuilder.create_extern_elementwise = functools.partialmethod(_computed, interpreter)
 
 
-def _computed(builder: Any, interpreter: Any, library: str, path: str, symbol: str, values: Any, *_: Any) -> Any:
+def _computed(
+    builder: Any, interpreter: Any, library: str, path: str, symbol: str, values: Any, returned: Any, *_: Any
+) -> Any:
     import torch
 
-    match = _SYMBOL.fullmatch(symbol)
-    name = _OF_TORCH.get(match["name"]) if match else None
+    known = symbol.removeprefix("__nv_")
+    name = _OF_TORCH.get(known) or _OF_TORCH.get(_SUFFIX.sub("", known))
     if name is None:
         raise NotImplementedError(f"{symbol} of libdevice")
     with _not_traced():
         result = getattr(torch, name)(*(torch.from_numpy(value.data) for value in values))
-    return interpreter.TensorHandle(result.numpy(), values[0].dtype.scalar)
+    kind = returned.scalar
+    return interpreter.TensorHandle(result.numpy().astype(interpreter._get_np_dtype(kind)), kind)
 
 
 @contextmanager

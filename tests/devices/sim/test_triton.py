@@ -56,6 +56,11 @@ TUNED = "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({
 BY_META = "double[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())"
 SIGN = """value = tl.load(x + at, mask=at < n)
     tl.store(y + at, 2 * libdevice.copysign(libdevice.abs(value), value), mask=at < n)"""
+WHOLE = """value = tl.load(x + at, mask=at < n)
+    two = libdevice.llrint(value * 0 + 2.5)  # to the nearest even number
+    odd = libdevice.isnan(value) | libdevice.isinf(value) | (libdevice.finitef(value) == 0)
+    zero = libdevice.erf((value * 0).to(tl.float64)) + libdevice.signbit(value * value) + odd.to(tl.int32)
+    tl.store(y + at, two * value + zero, mask=(at < n) & (two == 2))"""
 POINTERS = """first = tl.load(x).to(tl.pointer_type(tl.float32))
     tl.store(y + at, 2 * tl.load(first + at, mask=at < n), mask=at < n)"""
 POINTERS_CALL = CALL.replace("(x, y", "(torch.tensor([x.data_ptr()], device=x.device), y")
@@ -138,6 +143,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "by_torch": (Verdict.NO_CUSTOM_KERNEL, KERNEL, "y = x + x"),
     "decoy": (Verdict.NO_CUSTOM_KERNEL, KERNEL, CALL + "; y = x + x"),
     "by_libdevice": (Verdict.PASSED, SIGN, CALL),
+    "whole_by_libdevice": (Verdict.PASSED, WHOLE, CALL),
     "odd_libdevice": (Verdict.UNSUPPORTED, KERNEL.replace("twice(", "2 * libdevice.normcdf("), CALL),
     "by_pointers": (Verdict.PASSED, POINTERS, POINTERS_CALL),
     "asserts": (Verdict.RUNTIME_ERROR, "assert n < 5\n    " + KERNEL, CALL),
