@@ -152,6 +152,7 @@ class TritonKernels:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
             self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, self._sampled, self._work_s)
+            launch.has_own_pointers = any(map(_is_mere_address, [*args, *kwargs.values()]))
             self._launches += 1
             try:
                 call(executor, *args, **kwargs)
@@ -249,6 +250,13 @@ def _tensors(named: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, torch.Tens
             if value.device.type != "cuda":
                 raise ValueError(f"{name} cannot be accessed by a kernel of Triton's (a tensor of the CPU's?)")
             yield name, value
+
+
+def _is_mere_address(value: Any) -> bool:
+    """Tell whether it is an object of a solution's own that a launcher takes for a pointer: its memory isn't known."""
+    import torch
+
+    return hasattr(value, "data_ptr") and not isinstance(getattr(value, "base", value), torch.Tensor)
 
 
 class _Finder(MetaPathFinder):

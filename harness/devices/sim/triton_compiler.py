@@ -94,7 +94,7 @@ def _described(value: Any) -> tuple[str, Any]:
     """Describe an argument in plain values. Raises: LookupError where it is none that is understood."""
     if isinstance(value, (bool, int, float, str, type(None))):
         return "plain", value
-    if isinstance(value, sys.modules["torch"].Tensor):
+    if hasattr(value, "data_ptr"):
         return "tensor", str(value.dtype).removeprefix("torch.")
     raise LookupError(type(value).__name__)
 

@@ -124,6 +124,14 @@ def quoted(x, y, n, BLOCK: "tl.constexpr", FACTOR: triton.language.constexpr = 2
     {KERNEL}
 
 """
+BUFFER = """class Buffer:
+    def __init__(self, tensor):
+        self.tensor, self.dtype = tensor, tensor.dtype
+
+    def data_ptr(self):
+        return self.tensor.data_ptr()
+
+"""
 PLAIN = "def double_all(value):\n    return 2 * value\n\n"
 
 SOLUTIONS: dict[str, tuple[Any, ...]] = {
@@ -220,6 +228,8 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "of_quoted_constants": (Verdict.PASSED, KERNEL, CALL.replace("double[", "quoted["), QUOTED),
     "masked_by_words": (Verdict.PASSED, BY_WORDS, CALL),
     "asks_both": (Verdict.MEMORY_ERROR, ASKS_BOTH, CALL),
+    "by_own_buffers": (Verdict.PASSED, KERNEL, CALL.replace("(x, y", "(Buffer(x), Buffer(y)"), BUFFER),
+    "refused_with_own_buffers": (Verdict.COMPILE_ERROR, BREAKS_OFF, CALL.replace("(x, y", "(Buffer(x), y"), BUFFER),
     "refused_where_there_is_a_gap": (Verdict.COMPILE_ERROR, BREAKS_OFF.replace(KERNEL, ASM), CALL),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
