@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_PROGRAMS = (2**31 - 1, 65_535, 65_535)
 """The limits of a grid (CUDA C++ Programming Guide, Compute Capabilities)."""
+_MOST_ASKED = 20_000
+"""The times in a row for which a program may ask for the same number before it is taken to wait for another's."""
 _TRIED_S = 0.2
 """The time after which a launch's first programs say how long all of them would take."""
 
@@ -57,6 +59,8 @@ class TritonLaunch:
     _chosen: frozenset[int] | None = None
     _program: tuple[int, int, int] | None = None
     _ran: int = 0
+    _asked: tuple[str, int, tuple[int, int, int] | None] | None = None
+    _times: int = 0
 
     def begins(self, program: Sequence[int], grid: Sequence[int]) -> bool:
         """Tell whether this program is to run. Raises: KernelFault where all of them would take too long, or are too
@@ -79,8 +83,9 @@ class TritonLaunch:
 
     def require_inside(self, pointers: Any, mask: Any, words: str) -> Iterator[tuple[int, int]]:
         """Require that all that isn't masked out lies in memory of the launch's tensors, and return where that is, as
-        addresses and numbers of bytes. Raises: KernelFault."""
+        addresses and numbers of bytes. Raises: KernelFault, NotImplementedError where it would wait for ever."""
         self.is_atomic |= words.startswith("atomic")
+        self._require_progress(words, pointers.data)
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         places = pointers.data
         wanted = True if mask is None else numpy.broadcast_to(mask.data, places.shape).astype(bool)
@@ -92,6 +97,14 @@ class TritonLaunch:
             detail = f"{words} of {size} bytes {self._where(int(wrong.flat[0]))}"
             raise self.fault("illegal-address", detail, count=int(wrong.size))
         return _runs(places[numpy.broadcast_to(wanted, places.shape)], size)
+
+    def _require_progress(self, words: str, places: Any) -> None:
+        """Raises: NotImplementedError for a program that waits, since no other one runs before it ends."""
+        asked = (words, int(places.flat[0]), self._program) if places.size == 1 and words != "store" else None
+        self._times = self._times + 1 if asked and asked == self._asked else 0
+        self._asked = asked
+        if self._times > _MOST_ASKED:
+            raise NotImplementedError(f"program {self._program} waits for another one, in a loop with one {words}")
 
     def fault(self, kind: str, detail: str, raised: BaseException | None = None, count: int = 1) -> KernelFault:
         """Make the error of the kernel's line that is under way, or from which `raised` came."""

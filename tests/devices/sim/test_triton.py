@@ -118,6 +118,13 @@ BY_WORDS = """is_even = at % 2 == 0
 ASKS_BOTH = f"""if n < 0 and tl.load(x + n) > 0:
         tl.store(y, 0.0)
     {KERNEL}"""
+WAITS = f"""if tl.program_id(0) == 0:
+        while tl.atomic_cas(factor, 1, 1) != 1:
+            pass
+    else:
+        tl.atomic_xchg(factor, 1)
+    {KERNEL}"""
+WAITS_CALL = CALL.replace("BLOCK=", "factor=torch.zeros(1, dtype=torch.int32, device=x.device), BLOCK=")
 QUOTED = f"""@triton.jit
 def quoted(x, y, n, BLOCK: "tl.constexpr", FACTOR: triton.language.constexpr = 2):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -230,6 +237,8 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "asks_both": (Verdict.MEMORY_ERROR, ASKS_BOTH, CALL),
     "by_own_buffers": (Verdict.PASSED, KERNEL, CALL.replace("(x, y", "(Buffer(x), Buffer(y)"), BUFFER),
     "refused_with_own_buffers": (Verdict.COMPILE_ERROR, BREAKS_OFF, CALL.replace("(x, y", "(Buffer(x), y"), BUFFER),
+    "waits_for_another_program": (Verdict.UNSUPPORTED, WAITS, WAITS_CALL),
+    "takes_a_lock": (Verdict.PASSED, WAITS.replace("1, 1) != 1", "0, 1) != 0"), WAITS_CALL),
     "refused_where_there_is_a_gap": (Verdict.COMPILE_ERROR, BREAKS_OFF.replace(KERNEL, ASM), CALL),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
