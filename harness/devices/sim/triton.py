@@ -25,6 +25,7 @@ from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_bfloat16 import offer_bfloat16
 from harness.devices.sim.triton_compiler import TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
+from harness.devices.sim.triton_float8 import offer_float8
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.devices.sim.triton_logic import offer_logic
@@ -124,6 +125,7 @@ class TritonKernels:
         builder.create_int_to_ptr = self._made_pointer(builder.create_int_to_ptr)
         offer_libdevice(interpreter)
         offer_bfloat16(interpreter)
+        offer_float8(interpreter)
         offer_tf32(interpreter)
         offer_logic(interpreter)
         offer_compiler(interpreter, compiler)

@@ -45,14 +45,14 @@ def _computed(
     name = _OF_TORCH.get(known) or _OF_TORCH.get(_SUFFIX.sub("", known))
     if name is None:
         raise NotImplementedError(f"{symbol} of libdevice")
-    with _not_traced():
+    with not_traced():
         result = getattr(torch, name)(*(torch.from_numpy(value.data) for value in values))
     kind = returned.scalar
     return interpreter.TensorHandle(result.numpy().astype(interpreter._get_np_dtype(kind)), kind)
 
 
 @contextmanager
-def _not_traced() -> Iterator[None]:
+def not_traced() -> Iterator[None]:
     """Context: operators of torch are part of the kernel, and no work of the framework's."""
     from torch.autograd import _enable_record_function  # type: ignore[attr-defined]
 

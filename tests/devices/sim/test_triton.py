@@ -79,6 +79,12 @@ BFLOAT16 = """one = tl.full((BLOCK,), 1.0, tl.bfloat16)
     zero = tl.arange(0, BLOCK).to(tl.bfloat16).to(tl.int32) - tl.arange(0, BLOCK)
     factor = two + minus_one + tl.fma(one, one, one) - product + zero
     tl.store(y + at, factor.to(tl.float32) * tl.load(x + at, mask=at < n), mask=at < n)"""
+FLOAT8 = """two = tl.full((BLOCK,), 1.96875, tl.float32).to(tl.float8e4nv).to(tl.float32)
+    one = tl.full((BLOCK,), 1.0625, tl.bfloat16).to(tl.float8e4nv).to(tl.bfloat16)  # as far from 1.125
+    most = tl.full((BLOCK,), 60000.0, tl.float16).to(tl.float8e4nv).to(tl.float16)
+    more = tl.full((BLOCK,), 1e6, tl.float32).to(tl.float8e5).to(tl.float32)
+    factor = two * one + (most - 448) + (more - 57344)
+    tl.store(y + at, factor.to(tl.float32) * tl.load(x + at, mask=at < n), mask=at < n)"""
 PLUS = """@triton.jit
 def plus(a, b):
     return (a.to(tl.float32) + b.to(tl.float32)).to(tl.bfloat16)
@@ -200,6 +206,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "too_large_a_grid": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("256),)", "256), 1, 65_536)")),
     "in_bfloat16": (Verdict.PASSED, BFLOAT16, CALL),
     "sums_in_bfloat16": (Verdict.PASSED, BFLOAT16_SUMS, CALL, PLUS),
+    "in_float8": (Verdict.PASSED, FLOAT8, CALL),
     "by_descriptors": (Verdict.PASSED, BY_DESCRIPTORS, OF_DESCRIPTORS, DESCRIPTORS),
     "in_tf32": (Verdict.PASSED, TF32, CALL),
     "asks_the_driver": (Verdict.PASSED, KERNEL, f"assert {ACTIVE}.get_device_interface() is torch.cuda; {CALL}", ASKS),
