@@ -119,6 +119,7 @@ class TritonKernels:
         executor._init_args_hst = lambda _, args, kwargs: (list(args), dict(kwargs))  # all of it is the host's memory
         executor._restore_args_dev = lambda *_: None
         interpreter._implicit_cvt = _with_numbers(interpreter)
+        interpreter._patch_lang = self._once_a_launch(interpreter._patch_lang)
         for name, words in _ACCESSES.items():
             setattr(builder, name, self._accessed(getattr(builder, name), words))
         builder.create_splat = _keeping_flags(builder.create_splat)
@@ -139,6 +140,19 @@ class TritonKernels:
             return call(function, *args, **kwargs)
 
         return called
+
+    def _once_a_launch(self, patch: Callable[..., Any]) -> Callable[..., Any]:
+        """Let the interpreter put itself into the language of a function at its first call in a launch. It would at
+        each call, and take longer than most calls do."""
+
+        def patched(fn: Any) -> Any:
+            seen = self._launch.functions if self._launch is not None else set()
+            if fn in seen:
+                return None
+            seen.add(fn)
+            return patch(fn)
+
+        return patched
 
     def _made(self, init: Callable[..., None], grid: Any) -> Callable[..., None]:
         def made(executor: Any, fn: Any, *rest: Any, **more: Any) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,8 @@ class TritonLaunch:
     is_atomic: bool = False
     has_own_pointers: bool = False
     """True once it has made addresses of numbers: they may lie in tensors that it wasn't given."""
+    functions: set[Any] = field(default_factory=set)
+    """Those that were called."""
     programs: int = 0
     """All of its grid, whether they run or not; known once the first begins."""
     _started: float = 0.0

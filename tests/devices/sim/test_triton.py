@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from harness.devices.sim.triton import TritonKernels
 from harness.devices.sim.triton_compiler import TritonCompiler
+from harness.devices.sim.triton_launch import TritonLaunch
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from tests.evaluations import QUICK, evaluate_all
@@ -349,3 +351,13 @@ def test_a_compiler_that_is_late_is_ended_and_knows_nothing() -> None:
     with pytest.raises(ChildProcessError):  # it is reaped
         os.waitpid(compiler._pid, os.WNOHANG)
     assert compiler.why_refused(launch, timeout_s=30) is None
+
+
+def test_the_interpreter_enters_a_function_s_language_once_a_launch() -> None:
+    kernels, entered = TritonKernels(lambda *_: None, lambda: 0), list[str]()
+    enter = kernels._once_a_launch(entered.append)
+    for _ in range(2):
+        kernels._launch = TritonLaunch("double", {}, sampled=None, work_s=None)
+        enter("twice")
+        enter("twice")
+    assert entered == ["twice", "twice"]
