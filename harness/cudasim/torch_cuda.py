@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
@@ -135,6 +135,11 @@ def _patch_presence() -> None:
     )
     torch._C._cuda_getDeviceCount = _always(1)
     setattr(torch._C, "_cuda_getCurrentRawStream", _always(0))  # noqa: B010 - a CPU build's stubs have no such name
+    setattr(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided)  # noqa: B010 - Inductor's code allocates by it
+
+
+def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty_strided(size, stride, dtype=dtype, device="cuda")
 
 
 def _patch_device() -> None:

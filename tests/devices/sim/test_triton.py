@@ -248,6 +248,11 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "refused_with_own_buffers": (Verdict.COMPILE_ERROR, BREAKS_OFF, CALL.replace("(x, y", "(Buffer(x), y"), BUFFER),
     "waits_for_another_program": (Verdict.UNSUPPORTED, WAITS, WAITS_CALL),
     "takes_a_lock": (Verdict.PASSED, WAITS.replace("1, 1) != 1", "0, 1) != 0"), WAITS_CALL),
+    "as_inductor_allocates": (
+        Verdict.PASSED,
+        KERNEL,
+        "y = torch._C._dynamo.guards._empty_strided_cuda((1003,), (1,), torch.float32); " + CALL,
+    ),
     "refused_where_there_is_a_gap": (Verdict.COMPILE_ERROR, BREAKS_OFF.replace(KERNEL, ASM), CALL),
     "adds_bfloat16": (
         Verdict.UNSUPPORTED,
