@@ -12,7 +12,11 @@ from typing import Any  # torch.cuda's functions take arguments of many shapes, 
 
 import torch
 import torch.cuda
+import torch.cuda.graphs
+import torch.cuda.memory
 import torch.cuda.nvtx
+import torch.cuda.random
+import torch.cuda.streams
 
 from harness.cudasim.unsupported import UNSUPPORTED_MARK
 
@@ -87,6 +91,11 @@ class Stream:
     wait_stream = wait_event = _always(None)
     query = _always(True)
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """Return the least and the greatest priority that torch has streams of."""
+        return 0, -3
+
     def record_event(self, event: Event | None = None) -> Event:
         event = event or Event()
         event.record()
@@ -119,8 +128,11 @@ def _uncompiled(model: Any = None, **options: object) -> Any:
 
 
 def _set(**functions: object) -> None:
+    """Set them in torch.cuda, and in those of its modules that solutions may take them from as well."""
+    parts = (torch.cuda.graphs, torch.cuda.memory, torch.cuda.random, torch.cuda.streams)
     for name, function in functions.items():
-        setattr(torch.cuda, name, function)
+        for module in (torch.cuda, *(part for part in parts if hasattr(part, name))):
+            setattr(module, name, function)
 
 
 def _patch_presence() -> None:
@@ -218,6 +230,7 @@ def _patch_streams(synchronize: Callable[[], None]) -> None:
 def _patch_memory() -> None:
     _set(
         empty_cache=_always(None),
+        set_per_process_memory_fraction=_always(None),
         mem_get_info=_always((80 * _GiB, 80 * _GiB)),
         memory_allocated=_always(0),
         max_memory_allocated=_always(0),

@@ -359,11 +359,19 @@ def torch_streams(device: SimDevice, extension: Any) -> object:
         y.tolist(),
         str(product.dtype),
         side.priority,
+        torch.cuda.Stream.priority_range(),
         side == torch.cuda.current_stream(),
         torch.cuda.is_current_stream_capturing(),
         torch.cuda.memory_summary(),
         torch.cuda.initial_seed() == torch.initial_seed(),
     ]
+
+
+def torch_modules(device: SimDevice, extension: Any) -> object:
+    """What solutions take from torch.cuda's own modules is the simulator's, too."""
+    torch.cuda.memory.set_per_process_memory_fraction(0.9)
+    graphs = torch.cuda.graphs.CUDAGraph is torch.cuda.CUDAGraph  # which refuses
+    return [graphs, torch.cuda.streams.Stream is torch.cuda.Stream, torch.cuda.memory.memory_allocated()]
 
 
 def cuda_graph(device: SimDevice, extension: Any) -> object:
