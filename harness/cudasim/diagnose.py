@@ -70,9 +70,12 @@ _NO_HEADER_HELPS = re.compile(
     r"^(redeclaration |cannot convert |could not convert |conversion from |invalid (conversion|operands) "
     r"|lvalue required|static assertion failed)|has no member named"
 )
+# Full headers have no use for a second PYBIND11_MODULE either, which load_inline() adds for `functions`.
+_MODULE_TWICE = re.compile(r"^redefinition of ‘PyObject\* PyInit_")
 _LACKS_SOMETHING = re.compile(r"/headers/slim/|/torch/include/")
 _IN_NAMESPACE = re.compile(r"\bnamespace\s+(at|c10|torch|pybind11|py)\b(?!::cuda)")
 _OF_TORCH = re.compile(r"::|^[A-Z][A-Z0-9_]+$")
+_LINKED_TWICE = re.compile(r": multiple definition of `(?P<name>[^']+)'")
 # Our overloads are CUDA's, so that nvcc can't choose either.
 _AMBIGUOUS = re.compile(r"^call of overloaded ‘(max|min)\(.*’ is ambiguous")
 
@@ -124,12 +127,36 @@ def diagnose_build_log(log: str) -> BuildDiagnosis:
         return BuildDiagnosis(kind, _summary(device))
     if host:
         return BuildDiagnosis("unsupported", _summary(host), is_of_device=False)
-    return BuildDiagnosis("unsupported", _shortened("\n".join(line for line in lines if line.strip())[-_SHOWN_WIDTH:]))
+    twice = next((match["name"] for match in map(_LINKED_TWICE.search, lines) if match), None)
+    if twice is not None:
+        return _blame_for_two(twice)
+    return BuildDiagnosis("unsupported", _ending(lines))
+
+
+def _blame_for_two(name: str) -> BuildDiagnosis:
+    """Blame the solution for two modules; two of another symbol may be a device function's, which nvcc keeps apart."""
+    said = f"multiple definition of '{name}'"
+    if not name.startswith("PyInit_"):
+        return BuildDiagnosis("unsupported", said, is_of_device=False)
+    why = "two files have a PYBIND11_MODULE (load_inline adds one to main.cpp for `functions`)"
+    return BuildDiagnosis("compile_error", f"{said}: {why}", is_of_device=False)
+
+
+def _ending(lines: list[str]) -> str:
+    """Return the last lines that may be shown, the last one in any case."""
+    shown = ""
+    for line in reversed([line for line in lines if line.strip()]):
+        if shown and len(line) + len(shown) >= _SHOWN_WIDTH:
+            break
+        shown = f"{line}\n{shown}" if shown else _shortened(line)
+    return shown
 
 
 def was_too_slim(log: str, source: str) -> bool:
     """Tell whether a compiler's messages on `source` may come of torch's slim headers, and full ones would help."""
     errors = [match for match in map(_ERROR.match, log.splitlines()) if match]
+    if any(_MODULE_TWICE.match(error["message"]) for error in errors):
+        return False
     return not errors or any(_may_be_cured(error["file"], error["message"], source) for error in errors)
 
 

@@ -202,6 +202,31 @@ def test_unknown_option_is_the_solution_s() -> None:
     assert diagnose_build_log(log).summary == "nvcc fatal   : Unknown option '--fast'"
 
 
+@pytest.mark.parametrize(
+    ("symbol", "kind"),
+    [
+        ("PyInit_pool", "compile_error"),
+        ("tile_size(int)", "unsupported"),  # a function of the device's in a header, of which nvcc makes one a file
+    ],
+)
+def test_what_is_linked_twice_is_named_in_one_line(symbol: str, kind: str) -> None:
+    log = (
+        "FAILED: pool.so\n/tk/bin/c++ main.o cuda.cuda.o -shared -o pool.so\n"
+        f"/usr/bin/ld: cuda.cuda.o: in function `{symbol}':\n"
+        f"/usr/include/c++/12/string:204: multiple definition of `{symbol}'; main.o:main.cpp:(.text+0x2): first defined"
+        " here\ncollect2: error: ld returned 1 exit status\nninja: build stopped: subcommand failed.\n"
+    )
+    diagnosis = diagnose_build_log(log)
+    assert (diagnosis.kind, diagnosis.is_of_device) == (kind, False)
+    assert diagnosis.summary.startswith(f"multiple definition of '{symbol}'")
+    assert ("PYBIND11_MODULE" in diagnosis.summary) is (kind == "compile_error")
+
+
+def test_words_that_nobody_knows_are_shown_by_whole_lines() -> None:
+    log = f"{'a' * 100} \nfirst {'b' * 100}\nninja: build stopped: {'c' * 30}\n"
+    assert diagnose_build_log(log).summary == f"first {'b' * 100}\nninja: build stopped: {'c' * 30}"
+
+
 def test_refused_construct_is_unsupported() -> None:
     log = "FAILED: cuda.cuda.o\nharness-sim-unsupported: inline PTX (asm) at line 12\nninja: build stopped\n"
     assert diagnose_build_log(log).kind == "unsupported"

@@ -206,6 +206,14 @@ def test_a_mistake_in_a_header_of_torch_s_may_be_for_want_of_another() -> None:
     assert not was_too_slim('a.cu:1:1: error: expected ‘;’\n    1 | print("an error: no message")\n', "")
 
 
+def test_a_module_defined_twice_fails_with_full_headers_as_well() -> None:
+    """It is the commonest mistake: load_inline() adds a PYBIND11_MODULE to a source that has one."""
+    place = "/tk/headers/slim/harness/binding.h:552:43: error:"
+    twice = f"{place} redefinition of ‘PyObject* PyInit_pool()’\n{place} redefinition of ‘void harness_define(int)’\n"
+    assert not was_too_slim(twice, "")
+    assert was_too_slim(f"{place} redefinition of ‘int harness_other()’\n", "")
+
+
 @pytest.mark.parametrize(
     ("text", "is_slim"),
     [
