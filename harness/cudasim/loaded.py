@@ -39,7 +39,7 @@ def load_runtime(toolkit: Toolkit) -> Runtime:
     library.sim_torch_is_loaded()
     library.sim_check(int(toolkit.is_checked))
     runtime = Runtime(library)
-    patch_torch(runtime.synchronize)
+    patch_torch(runtime.synchronize, runtime.note_gap)
 
     import torch.utils.cpp_extension  # says that there is no device, where it finds none
 
@@ -61,6 +61,8 @@ class Runtime:
         library.sim_sample_blocks.restype = None
         library.sim_limit_work.argtypes = (ctypes.c_double,)
         library.sim_limit_work.restype = None
+        library.sim_note_gap.argtypes = (ctypes.c_char_p,)
+        library.sim_note_gap.restype = None
         library.sim_trace.argtypes = (ctypes.c_int,)
         library.sim_trace.restype = None
         library.sim_next_place.restype = ctypes.c_int64
@@ -72,7 +74,7 @@ class Runtime:
         self._sticky_error, self._reset_errors = library.sim_sticky_error, library.sim_reset_errors
         self._sample_blocks, self._limit_work = library.sim_sample_blocks, library.sim_limit_work
         self._trace, self._mark_written = library.sim_trace, library.sim_mark_written
-        self._next_place = library.sim_next_place
+        self._next_place, self._note_gap = library.sim_next_place, library.sim_note_gap
 
     def synchronize(self) -> None:
         """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
@@ -99,6 +101,10 @@ class Runtime:
     def next_place(self) -> int:
         """Take the next place among all kernels and operators that ran, for a kernel that others run."""
         return int(self._next_place())
+
+    def note_gap(self, construct: str) -> None:
+        """Report what can't be simulated and is refused: a solution may catch the exception and go on without it."""
+        self._note_gap(construct.encode())
 
     def mark_written(self, address: int, nbytes: int) -> None:
         """Note for the checked build that the host wrote there."""

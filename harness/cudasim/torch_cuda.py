@@ -108,11 +108,13 @@ class Stream:
         return None
 
 
-def patch_torch(synchronize: Callable[[], None]) -> None:
-    """Replace what torch without a GPU refuses to do for CUDA; `synchronize` raises pending errors."""
+def patch_torch(synchronize: Callable[[], None], note_gap: Callable[[str], None]) -> None:
+    """Replace what torch without a GPU refuses to do for CUDA. `synchronize` raises pending errors, `note_gap` reports
+    what is refused here, too."""
     _patch_presence()
     _patch_device()
     _patch_streams(synchronize)
+    _refuse_graphs(note_gap)
     _patch_memory()
     setattr(torch, "compile", _uncompiled)  # noqa: B010
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):  # for profilers
@@ -220,9 +222,6 @@ def _patch_streams(synchronize: Callable[[], None]) -> None:
         synchronize=synchronize_device,
         ExternalStream=Stream,
         is_current_stream_capturing=_always(False),
-        CUDAGraph=_unsupported("torch.cuda.CUDAGraph"),
-        graph=_unsupported("torch.cuda.graph"),
-        make_graphed_callables=_unsupported("torch.cuda.make_graphed_callables"),
     )
     setattr(torch.Tensor, "record_stream", _always(None))  # noqa: B010
 
@@ -243,11 +242,15 @@ def _patch_memory() -> None:
     )
 
 
-def _unsupported(construct: str) -> Callable[..., Any]:
-    def refuse(*_: object, **__: object) -> Any:
-        raise NotImplementedError(f"{UNSUPPORTED_MARK} {construct}")
+def _refuse_graphs(note_gap: Callable[[str], None]) -> None:
+    def refusing(construct: str) -> Callable[..., Any]:
+        def refuse(*_: object, **__: object) -> Any:
+            note_gap(construct)
+            raise NotImplementedError(f"{UNSUPPORTED_MARK} {construct}")
 
-    return refuse
+        return refuse
+
+    _set(**{name: refusing(f"torch.cuda.{name}") for name in ("CUDAGraph", "graph", "make_graphed_callables")})
 
 
 def _storage_clone(clone_on_cpu: Callable[..., Any]) -> Callable[..., Any]:

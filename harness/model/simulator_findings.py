@@ -190,6 +190,12 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "__syncthreads() in both branches of a condition",
         "take the barrier out of the branches",
     ),
+    "beyond-simulator": FindingKind(
+        "what can't be simulated was refused, and the solution goes on without it",
+        None,
+        "CUDA graphs, or an operator of torch, tried within try and except",
+        "on a GPU other code runs here: judge it on one",
+    ),
     "too-much-work": FindingKind(
         "a launch was given up, since by the time of its first blocks all of them would take too long",
         "unsupported",

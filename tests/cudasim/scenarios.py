@@ -378,6 +378,13 @@ def cuda_graph(device: SimDevice, extension: Any) -> object:
     return torch.cuda.CUDAGraph()
 
 
+def cuda_graph_or_not(device: SimDevice, extension: Any) -> object:
+    try:
+        return torch.cuda.graph(None)
+    except NotImplementedError:
+        return "without"
+
+
 def lazy_conjugates(device: SimDevice, extension: Any) -> object:
     """Operators on tensors whose conjugation or negation is a flag, read and written, as the host computes them."""
     z = torch.randn(4, 4, dtype=torch.complex64)

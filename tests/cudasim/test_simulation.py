@@ -206,7 +206,22 @@ def test_launches_of_kernels_are_unsupported_where_no_source_shows_them(
     line = next(i for i, text in enumerate(kernel_lines, 1) if "void start_leaf" in text)
     outcome = outcomes["nested_launch"]
     assert tells(outcome["error"], "harness-sim-unsupported: dynamic parallelism", f"line {line}", "cuda.cu")
-    assert outcome["findings"] == []
+    assert [finding["kind"] for finding in outcome["findings"]] == ["beyond-simulator"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "gap"),
+    [
+        ("cuda_graph_or_not", "torch.cuda.graph"),
+        ("operator_without_cpu_kernel", "torch operator aten::_fused_dropout has no CPU kernel"),
+    ],
+)
+def test_what_was_refused_is_a_remark_even_if_the_solution_catches_it(
+    outcomes: Outcomes, scenario: str, gap: str
+) -> None:
+    (finding,) = outcomes[scenario]["findings"]
+    assert (finding["kind"], finding["detail"], finding["block"]) == ("beyond-simulator", gap, None)
+    assert FINDING_KINDS["beyond-simulator"].verdict is None
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is not None, reason="its interpreter runs kernels here")

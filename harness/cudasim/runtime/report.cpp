@@ -325,6 +325,8 @@ bool sim_add_source(const char* file, const char* text) {
   return true;
 }
 
+void sim_note_gap(const char* construct) { report("beyond-simulator", construct, {}); }
+
 const char* sim_take_report(void) {
   static std::string json;
   std::lock_guard<std::mutex> guard(mutex);

@@ -89,14 +89,19 @@ bool may_have_a_cuda_kernel(const std::string& name) {
   return is_of_torch(name) || name.rfind("prims::", 0) == 0 || name.rfind("torchvision::", 0) == 0;
 }
 
+[[noreturn]] void refuse(const std::string& what) {
+  std::string gap = "torch operator " + what;
+  sim_note_gap(gap.c_str());
+  // The words by which the harness knows a gap of ours from a fault of the solution.
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "harness-sim-unsupported: ", gap);
+}
+
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   check_device_is_well();
   const auto& schema = op.schema();
   TORCH_CHECK_NOT_IMPLEMENTED(may_have_a_cuda_kernel(schema.name()), "Could not run '", schema.name(),
                               "' with arguments from the 'CUDA' backend: it has no kernel for it");
-  // The words by which the harness knows a gap of ours from a fault of the solution.
-  TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
-                              "harness-sim-unsupported: torch operator ", schema.name(), " has no CPU kernel");
+  if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) refuse(schema.name() + " has no CPU kernel");
   size_t first = stack->size() - schema.arguments().size();
   Aliases aliases;
   Request request;
@@ -123,8 +128,7 @@ void run_as_it_is(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack*) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "harness-sim-unsupported: torch operator ", op.schema().name(),
-                              " of a sparse tensor on the device");
+  refuse(op.schema().name() + " of a sparse tensor on the device");
 }
 
 // ---- Operators that make, copy or alias memory.

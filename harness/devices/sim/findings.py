@@ -13,6 +13,9 @@ from harness.sandbox.wire.device import Account, Finding
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
 """The runtime's name for a kind that only the source's text tells from it."""
 
+_OF_THE_HOST = ("launch-error", "host-pointer", "freed-pointer", "too-much-work", "beyond-simulator")
+"""Kinds that no thread of a kernel is to blame for."""
+
 HARMLESS_FINDINGS = {"signed-overflow": "index-overflow", "array-row-overrun": "array-index-out-of-bounds"}
 """Remarks that only the source's text tells from a fault."""
 
@@ -58,7 +61,7 @@ def parse_report(report: str) -> RuntimeReport:
 
 def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # Any: JSON that the runtime wrote
     place = SourceLine(entry["file"], entry["line"]) if entry["line"] else source_line(_instructions(entry["trace"]))
-    in_kernel = entry["kind"] not in ("launch-error", "host-pointer", "freed-pointer", "too-much-work")
+    in_kernel = entry["kind"] not in _OF_THE_HOST
     x, y, z = entry["block"]
     tx, ty, tz = entry["thread"]
     text = sources.get(place.file, "") if place else ""

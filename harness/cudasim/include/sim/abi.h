@@ -134,6 +134,8 @@ const char* sim_last_launch_problem(void);
 void sim_sample_blocks(long count, unsigned long seed);
 // How many seconds the launches from now on may take together; 0 for any time.
 void sim_limit_work(double seconds);
+// What the simulator lacks and is about to refuse with an exception, which the host program may catch.
+void sim_note_gap(const char* construct);
 // An operator of torch that ran, by its name, and how many elements the tensors have that it was given.
 void sim_count_operator(const char* name, int64_t elements);
 // The next place among all kernels and operators that ran, for a kernel that others run.
