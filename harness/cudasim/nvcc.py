@@ -44,6 +44,11 @@ _DEPENDENCIES_WITH_VALUE = {
 }
 
 
+# torch's headers refuse it in their first line; g++ would read on, for a minute, and report 20,000 errors.
+_TOO_OLD_FOR_TORCH = re.compile(r"-std=(c|gnu)\+\+(98|03|0x|11|14|1y)")
+_INCLUDES_TORCH = re.compile(r"^\s*#\s*include\s*[<\"](torch|ATen|c10)/", re.MULTILINE)
+
+
 class NvccUsageError(Exception):
     """A command line that nvcc itself would refuse, in its words."""
 
@@ -141,6 +146,8 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
     except OSError as error:
         raise NvccUsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
     written = "\n".join(translation.texts.values())
+    if _TOO_OLD_FOR_TORCH.fullmatch(invocation.standard) and _INCLUDES_TORCH.search(written):
+        raise NvccUsageError(f"torch's headers need C++17 or later, not {invocation.standard}")
     if "PYBIND11_MODULE" in written:
         invocation.host.append("-DHARNESS_SIM_BINDS")
     is_slim = can_be_slim(written)

@@ -54,6 +54,14 @@ def test_missing_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "input file" in capsys.readouterr().err
 
 
+def test_a_standard_that_torch_s_headers_refuse_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.cu").write_text("#include <torch/types.h>\n__global__ void k() {}\n")
+    assert nvcc.main(["-std=c++14", "-c", str(tmp_path / "a.cu"), "-o", str(tmp_path / "a.o")], tmp_path) == 1
+    assert capsys.readouterr().err == "nvcc fatal   : torch's headers need C++17 or later, not -std=c++14\n"
+
+
 def test_unsupported_construct_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text('__global__ void k() {\n  asm("nop;");\n}\n')
     assert nvcc.main(["-c", str(tmp_path / "a.cu"), "-o", str(tmp_path / "a.o")], tmp_path) == 3
