@@ -15,7 +15,7 @@ from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible, pla
 ASM = ("asm", "__asm", "__asm__")
 PTX_HEADER = '#include "sim/ptx.h"\n'
 PTX_MARK = "::sim::ptx_"
-"""What shows in a text that it needs the header."""
+"""The mark of a text that needs the header."""
 
 _TYPES = {
     **dict.fromkeys(("b8", "u8"), "unsigned char"),
@@ -44,7 +44,7 @@ _SPECIAL = {
     "lanemask_gt": "~((2u << ::sim::lane()) - 1)",
     "lanemask_ge": "~((1u << ::sim::lane()) - 1)",
 }
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _FUNCTIONS = {
     "ex2": "exp2f",
@@ -70,7 +70,11 @@ _SHAPES = {"f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "s8": (16, 32), "u8"
 """The depths k of m16n8k…, by the type of what is multiplied."""
 
 
-class _Unknown(Exception):
+_MANY, _LONG = 200, 4000
+"""More asm statements than are looked at in a text that nobody compiles, and more tokens than one has."""
+
+
+class _NotSimulated(Exception):
     """An instruction, or a form of one, that isn't simulated."""
 
 
@@ -83,7 +87,7 @@ def with_inline_ptx(tokens: list[Token]) -> list[Token]:
             try:
                 statement = _statement(tokens, i)
                 code = statement.code()
-            except (_Unknown, Unbalanced):
+            except _NotSimulated:
                 pass
             else:
                 blanks = "".join(_newlines(token) for token in tokens[i : statement.end])
@@ -92,13 +96,20 @@ def with_inline_ptx(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def unknown_instruction(tokens: list[Token], index: int) -> str:
-    """Name the instruction for which the asm statement at `index` stays as it is; empty where there is no telling."""
+def is_simulated(tokens: list[Token]) -> bool:
+    """Say whether all asm statements are; many are not looked at."""
+    places = [n for n, token in enumerate(tokens) if token.kind == "name" and token.text in ASM]
+    return len(places) <= _MANY and all(unknown_instruction(tokens, n) is None for n in places)
+
+
+def unknown_instruction(tokens: list[Token], index: int) -> str | None:
+    """Name the instruction for which the asm statement at `index` can't be replaced; empty where there is no telling,
+    None where it can be."""
     try:
         _statement(tokens, index).code()
-    except (_Unknown, Unbalanced) as unknown:
-        return str(unknown) if isinstance(unknown, _Unknown) else ""
-    return ""
+    except _NotSimulated as unknown:
+        return str(unknown)
+    return None
 
 
 def _newlines(token: Token) -> str:
@@ -117,7 +128,7 @@ class _Statement:
     end: int
 
     def code(self) -> str:
-        """Write it as C++ on one line. Raises: _Unknown."""
+        """Write it as C++ on one line. Raises: _NotSimulated."""
         values = [
             f"auto& sim_{n} = ({text});" if n < self.outputs else f"auto sim_{n} = ::sim::ptx_input({text});"
             for n, text in enumerate(self.operands)
@@ -131,8 +142,9 @@ def _statement(tokens: list[Token], index: int) -> _Statement:
     while opening is not None and tokens[opening].text in ("volatile", "__volatile__", "__volatile"):
         opening = next_visible(tokens, opening)
     if opening is None or tokens[opening].text != "(":
-        raise _Unknown
-    end = closing(tokens, opening)
+        raise _NotSimulated
+    near = tokens[: opening + _LONG]
+    end = _closing(near, opening)
     sections: list[list[Token]] = [[]]
     position = opening + 1
     while position < end:
@@ -140,12 +152,19 @@ def _statement(tokens: list[Token], index: int) -> _Statement:
             sections += [[] for _ in tokens[position].text]
             position += 1
             continue
-        last = closing(tokens, position) if tokens[position].text in ("(", "[", "{") else position
+        last = _closing(near, position) if tokens[position].text in ("(", "[", "{") else position
         sections[-1] += tokens[position : last + 1]
         position = last + 1
-    ptx, outputs, inputs, *_ = [*sections, [], []]
+    ptx, outputs, inputs = [*sections, [], []][:3]
     written, read = _operands(outputs), _operands(inputs)
     return _Statement(_joined([one for one in ptx if one.is_visible]), (*written, *read), len(written), end + 1)
+
+
+def _closing(tokens: list[Token], index: int) -> int:
+    try:
+        return closing(tokens, index)
+    except Unbalanced:
+        raise _NotSimulated from None
 
 
 def _operands(section: list[Token]) -> list[str]:
@@ -154,25 +173,25 @@ def _operands(section: list[Token]) -> list[str]:
         is_operand = token.kind == "string" and (after := next_visible(section, n)) and section[after].text == "("
         if is_operand:
             assert after
-            value = plain_text(section[after + 1 : closing(section, after)])
+            value = plain_text(section[after + 1 : _closing(section, after)])
             found.append(re.sub(r"\\?\r?\n", " ", value).strip())
     visible = "".join(token.text for token in section if token.is_visible)
     if visible.startswith("[") or (visible and not found):
-        raise _Unknown  # operands with names of their own
+        raise _NotSimulated  # operands with names of their own
     return found
 
 
 def _joined(literals: Sequence[Token]) -> str:
     """Join string literals to the text that they stand for."""
     if not all(token.kind == "string" and token.text[-1] == '"' for token in literals):
-        raise _Unknown
+        raise _NotSimulated
     parts = []
     for token in literals:
         raw = re.fullmatch(r'R"([^(]*)\((.*)\)\1"', token.text, re.DOTALL)
         try:
             parts.append(raw[2] if raw else str(ast.literal_eval(token.text)))
         except (SyntaxError, ValueError):
-            raise _Unknown from None
+            raise _NotSimulated from None
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", "".join(parts), flags=re.DOTALL)
 
 
@@ -189,13 +208,13 @@ _GUARDED = re.compile(r"@(!?)\s*(\S+)\s+(.+)", re.DOTALL)
 
 
 def _instruction(text: str) -> str:
-    """Write one instruction, with its guard, as C++. Raises: _Unknown."""
+    """Write one instruction, with its guard, as C++. Raises: _NotSimulated."""
     if not text:
         return ""
     if declared := _REGISTERS.fullmatch(text):
         names = [name.strip() for name in declared[2].split(",")]
         if declared[1] not in _TYPES or not all(map(str.isidentifier, names)):
-            raise _Unknown(text)
+            raise _NotSimulated(text)
         return " ".join(f"{_TYPES[declared[1]]} {_register(name)} = {{}};" for name in names)
     if guarded := _GUARDED.fullmatch(text):
         return f"if ({guarded[1]}{_value(guarded[2])}) {{ {_instruction(guarded[3])} }}"
@@ -208,7 +227,7 @@ def _instruction(text: str) -> str:
             return write(name, modifiers, operands)
     except (IndexError, KeyError, StopIteration, ValueError):
         pass
-    raise _Unknown(opcode)
+    raise _NotSimulated(opcode)
 
 
 _Writer = Callable[[str, list[str], list[str]], str]
@@ -318,7 +337,7 @@ def _write_copy(name: str, modifiers: list[str], operands: list[str]) -> str:
     hints = modifiers[4:] if modifiers[3:4] == ["global"] else modifiers[3:]
     _require(all(hint.startswith("L2_") for hint in hints))
     to, source, size, *rest = operands[: -1 if "L2_cache_hint" in hints else None]
-    _require(len(rest) <= 1)
+    _require(len(rest) <= 1 and all(re.fullmatch(r"%?\d+", one) for one in rest))  # else a predicate of another meaning
     filled = _as("u32", rest[0]) if rest else _as("u32", size)
     return (
         f"::sim::ptx_copy_async({_address(to, True)}, {_address(source, False)}, {_as('u32', size)}, {filled}, "
@@ -348,9 +367,14 @@ def _write_matrix(name: str, modifiers: list[str], operands: list[str]) -> str:
 
 def _write_product(name: str, modifiers: list[str], operands: list[str]) -> str:
     """`mma.sync.aligned.m16n8k….row.col`."""
-    sync, aligned, shape, row, col, *kinds = [one for one in modifiers if one != "satfinite"]
-    _require((sync, aligned, row, col) == ("sync", "aligned", "row", "col") and "satfinite" not in modifiers)
+    sync, aligned, shape, row, col, *kinds = modifiers
+    _require((sync, aligned, row, col) == ("sync", "aligned", "row", "col"))
     into, a, b, start = map(_parts, operands)
+    if shape == "m8n8k4":
+        _require(kinds == ["f64"] * 4)
+        values = ", ".join(_as("f64", one) for one in (*a, *b, *start))
+        sets = " ".join(_set(one, f"sim_d[{n}]") for n, one in enumerate(into))
+        return f"{{ double sim_d[2]; ::sim::ptx_multiply_doubles({values}, sim_d); {sets} }}"
     result, left, right, summed = kinds
     depth = int(re.fullmatch(r"m16n8k(\d+)", shape)[1])  # type: ignore[index]
     whole = "s32" if left in ("s8", "u8") else "f32"
@@ -385,28 +409,45 @@ def _write_move(name: str, modifiers: list[str], operands: list[str]) -> str:
 
 
 def _write_arithmetic(name: str, modifiers: list[str], operands: list[str]) -> str:
+    """Write it on unsigned numbers where that gives the same bits: signed ones may not wrap in C++."""
     *how, kind = modifiers
-    _require({"rn", "ftz", "lo"}.issuperset(how) and kind in _TYPES)
-    into, *values = operands
-    if name in ("shl", "shr"):
-        values = [values[0], values[1]]
-        bits = 64 if kind.endswith("64") else 32
-        shifted = f"({_as(kind, values[0])} {_INFIX[name]} {_as('u32', values[1])})"
-        return _set(into, f"({_as('u32', values[1])} < {bits} ? {shifted} : {_TYPES[kind]}(0))")
-    one, two, *third = [_as(kind, value) for value in values]
-    if name in ("min", "max"):
-        return _set(into, f"::sim::ptx_{name}imum({one}, {two})")
-    if name in ("fma", "mad"):
-        (addend,) = third
-        is_float = kind in ("f32", "f64")
-        return _set(
-            into,
-            f"__builtin_fma{'f' * (kind == 'f32')}({one}, {two}, {addend})"
-            if is_float
-            else f"{_TYPES[kind]}({one} * {two} + {addend})",
-        )
-    _require(name != "mul" or "lo" in how or kind in ("f32", "f64"))
-    return _set(into, f"{_TYPES[kind]}({one} {_INFIX[name]} {two})")
+    is_float = kind in ("f32", "f64")
+    _require({"rn", "ftz"}.issuperset(how) if is_float else how == ["lo"] if name in ("mul", "mad") else not how)
+    _require(is_float or kind != "pred" or name in ("and", "or", "xor"))
+    kind = kind.replace("s", "u")
+    one, two, *third = [_as(kind, value) for value in operands[1:]]
+    if name == "mad":
+        return _set(operands[0], f"{_TYPES[kind]}({one} * {two} + {third[0]})")
+    _require(not third)
+    return _set(operands[0], f"{_TYPES[kind]}({one} {_INFIX[name]} {two})")
+
+
+def _write_shift(name: str, modifiers: list[str], operands: list[str]) -> str:
+    """A register is shifted by its width at most."""
+    (kind,) = modifiers
+    into, value, count = operands
+    most = {"32": 31, "64": 63}[kind[1:]]
+    shifted, by = _as(kind, value), _as("u32", count)
+    if kind[0] == "s":
+        _require(name == "shr")
+        return _set(into, f"({shifted} >> ({by} < {most} ? {by} : {most}))")
+    return _set(into, f"({by} > {most} ? 0 : {shifted} {'<<' if name == 'shl' else '>>'} {by})")
+
+
+def _write_choice(name: str, modifiers: list[str], operands: list[str]) -> str:
+    """`min` and `max`."""
+    *how, kind = modifiers
+    _require(set(how) <= {"ftz", "NaN"} and kind != "pred")
+    one, two = (_as(kind, value) for value in operands[1:])
+    keeps_nan = str("NaN" in how).lower()
+    return _set(operands[0], f"::sim::ptx_{name}imum<{keeps_nan}>({one}, {two})")
+
+
+def _write_fused(name: str, modifiers: list[str], operands: list[str]) -> str:
+    *how, kind = modifiers
+    _require("rn" in how and {"rn", "ftz"}.issuperset(how) and kind in ("f32", "f64"))
+    one, two, three = (_as(kind, value) for value in operands[1:])
+    return _set(operands[0], f"__builtin_fma{'f' if kind == 'f32' else ''}({one}, {two}, {three})")
 
 
 def _write_function(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -427,8 +468,7 @@ def _write_selection(name: str, modifiers: list[str], operands: list[str]) -> st
 
 
 def _write_conversion(name: str, modifiers: list[str], operands: list[str]) -> str:
-    *how, to, source = [one for one in modifiers if one != "satfinite"]
-    _require("satfinite" not in modifiers)
+    *how, to, source = modifiers
     into, *values = operands
     if to in ("f16x2", "bf16x2", "f16", "bf16"):
         _require(how == ["rn"] and source == "f32" and len(values) == (2 if to.endswith("x2") else 1))
@@ -482,7 +522,10 @@ _WRITERS: dict[str, _Writer] = {
     **dict.fromkeys(("ldmatrix", "stmatrix"), _write_matrix),
     "mma": _write_product,
     "mov": _write_move,
-    **dict.fromkeys((*_INFIX, "min", "max", "fma", "mad"), _write_arithmetic),
+    **dict.fromkeys((*_INFIX, "mad"), _write_arithmetic),
+    **dict.fromkeys(("shl", "shr"), _write_shift),
+    **dict.fromkeys(("min", "max"), _write_choice),
+    "fma": _write_fused,
     **dict.fromkeys(_FUNCTIONS, _write_function),
     "setp": _write_comparison,
     "selp": _write_selection,

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.cudasim.inline_ptx import ASM, unknown_instruction
-from harness.cudasim.tokens import Token, next_visible, previous_visible
+from harness.cudasim.inline_ptx import ASM, is_simulated, unknown_instruction
+from harness.cudasim.tokens import Token, next_visible, previous_visible, tokenize
 
 _HEADERS = {
     r"crt/mma": ("mma", None),
@@ -37,8 +37,10 @@ _HEADERS = {
 }
 """The library of each header's name, and the names by which a source uses that; None if no name would tell."""
 
+_INLINE_PTX = "inline PTX (asm)"
+
 _NAMES = {
-    r"asm|__asm|__asm__": "inline PTX (asm)",
+    "|".join(ASM): _INLINE_PTX,
     r"__wmma\w*|__mma\w*": "mma",
     r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
     r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
@@ -86,7 +88,7 @@ CONSTRUCTS = tuple(
 )
 """All constructs, for the documentation."""
 
-_FINE_IN_CPP = ("inline PTX (asm)", "ATen's own CUDA kernels")
+_FINE_IN_CPP = (_INLINE_PTX, "ATen's own CUDA kernels")
 
 _HEADER_PATTERN = {re.compile(pattern): construct for pattern, (construct, _) in _HEADERS.items()}
 _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
@@ -157,6 +159,8 @@ def constructs_in(text: str) -> set[str]:
     names = {word["name"] for word in words if word["name"]}
     found = {_NAMESPACES[word["name"]] for word in words if word["colons"] and word["name"] in _NAMESPACES}
     found |= {construct for name in names if (construct := _first_match(_NAME_PATTERN, name, re.Pattern.fullmatch))}
+    if not names.isdisjoint(ASM) and is_simulated(tokenize(text)):
+        found.discard(_INLINE_PTX)
     for header in {word["header"] for word in words if word["header"]}:
         construct = _first_match(_HEADER_PATTERN, header, re.Pattern.search)
         if construct and is_used(header, names):

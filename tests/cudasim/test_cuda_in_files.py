@@ -18,9 +18,11 @@ def test_of_python_only_what_stands_in_quotes_is_cuda() -> None:
 
 
 def test_strings_side_by_side_are_one_and_their_escapes_are_read() -> None:
-    python = 'x = (\n    "__global__ void k() {\\n"  # a note\n\n    "  asm(\\"\\");\\n"\n    "}"\n)\ny = "z" "\\d"\n'
+    python = (
+        'x = (\n    "__global__ void k() {\\n"  # a note\n\n    "  asm(\\"exit;\\");\\n"\n    "}"\n)\ny = "z" "\\d"\n'
+    )
     (text,) = cuda_texts({"solution.py": python})
-    assert text == '__global__ void k() {\n  asm("");\n}\n;\nz\\d'
+    assert text == '__global__ void k() {\n  asm("exit;");\n}\n;\nz\\d'
     assert beyond_simulator({"solution.py": python}) == {"inline PTX (asm)"}
 
 
@@ -31,7 +33,7 @@ def test_what_is_no_python_is_read_as_far_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("statement", "construct"),
     [
-        ('asm volatile("");', "inline PTX (asm)"),
+        ('asm volatile("wgmma.fence.sync.aligned;");', "inline PTX (asm)"),
         ("cudaGraphLaunch(graph, stream);", "CUDA graphs"),
         ("thrust::sort(a, b);", "Thrust"),
         ("tex2D(x, y);", "textures and surfaces"),
@@ -62,7 +64,7 @@ def test_what_is_refused_of_python_is_found() -> None:
 
 
 def test_a_text_without_an_end_is_read_once() -> None:
-    for piece in ("/* ", '"', "'", '"""', "#include <", "asm ", "a"):
+    for piece in ("/* ", "asm(", '"', "'", '"""', "#include <", "asm ", "a"):
         beyond_simulator({"k.cu": KERNEL + piece * 30_000, "solution.py": piece * 30_000})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.cudasim.inline_ptx import PTX_HEADER
 from harness.cudasim.translate import translate
 from harness.cudasim.unsupported import CONSTRUCTS, Unsupported
 
@@ -186,7 +187,7 @@ FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and sh
 
 
 REFUSED = [
-    ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
+    ('\nasm("mov.u32 %[x], 1;" : [x] "=r"(x));', "inline PTX (asm)", 2),
     ("#define LOAD asm\nvoid f() { LOAD; }", "inline PTX (asm)", 1),
     ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
     (
@@ -260,6 +261,45 @@ def test_what_cannot_be_simulated_is_named_with_its_line(source: str, construct:
     with pytest.raises(Unsupported) as refused:
         translate(source, "cuda.cu")
     assert (refused.value.construct, refused.value.line) == (construct, line)
+
+
+COPY_ASYNC = "cp.async.cg.shared.global"
+
+
+@pytest.mark.parametrize(
+    ("statement", "refused"),
+    [
+        ('asm volatile("wgmma.fence.sync.aligned;\\n" ::: "memory");', "wgmma.fence.sync.aligned"),
+        ('asm("{ .reg .pred p; @p bra L1; }");', "bra"),
+        ('asm("add.sat.s32 %0, %1, %1;" : "=r"(x) : "r"(y));', "add.sat.s32"),
+        ('asm("shl.b32 %0, %1, 1; add.cc.u32 %0, %0, 1;" : "=r"(x) : "r"(y));', "add.cc.u32"),
+        ('asm("bar.sync 1, 128;");', "bar.sync"),
+        ('asm("cp.async.cg.shared.global [%0], [%1, 4], 16;" :: "r"(x), "l"(p));', COPY_ASYNC),
+        ('asm("mov.u32 %0, %%smid;" : "=r"(x));', "mov.u32"),
+        ('asm("mov.u32 %0, " NUMBER ";" : "=r"(x));', None),
+        ('asm("mov.u32 %[x], 1;" : [x] "=r"(x));', None),
+        ('asm("{ .reg .pred p; cp.async.cg.shared.global [%0], [%1], 16, p; }" :: "r"(x), "l"(p));', COPY_ASYNC),
+    ],
+)
+def test_inline_ptx_that_cannot_be_simulated_is_named(statement: str, refused: str | None) -> None:
+    with pytest.raises(Unsupported) as caught:
+        translate(statement, "cuda.cu")
+    assert caught.value.construct == (f"inline PTX (asm), {refused}" if refused else "inline PTX (asm)")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'asm volatile("ld.global.v2.f32 {%0, %1}, [%2+8];\\n"  // a note\n  : "=f"(x),\n  "=f"(y)\n  : "l"(p))',
+        '#define MOVE(a, b) \\\n  asm("mov.b32 %0, %1;" \\\n      : "=r"(a) \\\n      : "r"(b))',
+        'asm(R"(\n  add.u32 %0, %0, 1;\n)" : "+r"(x) : : "memory")',
+    ],
+)
+def test_inline_ptx_keeps_lines(statement: str) -> None:
+    header, _, text = translate(statement + ";\nint after;", "cuda.cu").partition('#line 1 "cuda.cu"\n')
+    assert header == PTX_HEADER
+    assert "asm" not in text
+    assert text.splitlines()[statement.count("\n") + 1] == "int after;"
 
 
 def test_every_construct_that_is_refused_has_an_example() -> None:

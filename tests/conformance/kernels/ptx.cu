@@ -180,3 +180,35 @@ __global__ void hyperbolic(const float* in, float* out) {
   asm("tanh.approx.f32 %0, %1;" : "=f"(out[threadIdx.x]) : "f"(in[threadIdx.x]));
 }
 CASE(ptx_tanh) { hyperbolic<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1)); }
+
+__global__ void signed_numbers(const int* in, int* out) {
+  int x = in[threadIdx.x], r[6];
+  asm("shr.s32 %0, %1, %2;" : "=r"(r[0]) : "r"(x), "r"(threadIdx.x + 8));
+  asm("shr.u32 %0, %1, 4;" : "=r"(r[1]) : "r"(x));
+  asm("max.s32 %0, %1, -5;" : "=r"(r[2]) : "r"(x));
+  asm("mad.lo.s32 %0, %1, %1, %1;" : "=r"(r[3]) : "r"(x));
+  asm("{ .reg .s64 t; cvt.s64.s32 t, %1; shr.s64 t, t, 32; cvt.u32.s64 %0, t; }" : "=r"(r[4]) : "r"(x));
+  asm("{ .reg .pred p; setp.ge.s32 p, %1, 0; selp.s32 %0, %1, -1, p; }" : "=r"(r[5]) : "r"(x));
+  for (int i = 0; i < 6; i++) out[i * 32 + threadIdx.x] = r[i];
+}
+CASE(ptx_signed) { signed_numbers<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
+__global__ void double_product(const double* a, const double* b, double* out) {  // 8 x 4 by rows, 4 x 8 by columns
+  int group = threadIdx.x / 4, place = threadIdx.x % 4;
+  double d[2] = {1, 2};
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(d[0]), "+d"(d[1])
+      : "d"(a[group * 4 + place]), "d"(b[group * 4 + place]));
+  for (int i = 0; i < 2; i++) out[group * 8 + place * 2 + i] = d[i];
+}
+CASE(ptx_product_doubles) {
+  double_product<<<1, 32>>>(buffers.at<double>(0), buffers.at<double>(1), buffers.at<double>(2));
+}
+
+__global__ void largest(const float* in, float* out) {
+  float x = in[threadIdx.x], r[2];
+  asm("max.f32 %0, %1, %2;" : "=f"(r[0]) : "f"(x), "f"(0.25f));
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r[1]) : "f"(x), "f"(0.25f));
+  for (int i = 0; i < 2; i++) out[i * 32 + threadIdx.x] = r[i];
+}
+CASE(ptx_largest) { largest<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1)); }

@@ -6,10 +6,9 @@ from functools import partial
 
 import torch
 
-from tests.conformance.case import EXACT, FAST, Case, Tolerance, floats, ints
+from tests.conformance.case import FAST, HALF_FAST, Case, floats, ints, words
 
 case = partial(Case, "ptx")
-TANH = Tolerance("tanh.approx", 1e-3, 1e-6, "an approximation within 2^-11")
 
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -47,6 +46,21 @@ def _arithmetic(xy: torch.Tensor) -> torch.Tensor:
     return torch.stack(rows).bitwise_and(0xFFFFFFFF).to(torch.uint32).view(torch.int32)
 
 
+def _doubles(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.view(8, 4) @ b.view(8, 4).t() + torch.tensor([1.0, 2.0]).repeat(4)
+
+
+def _largest(x: torch.Tensor) -> torch.Tensor:
+    return torch.stack([torch.where(x.isnan(), 0.25, x.clamp(min=0.25)), x.clamp(min=0.25)])
+
+
+def _signed(x: torch.Tensor) -> torch.Tensor:
+    wide = x.long()
+    rows = [wide >> torch.arange(8, 40).clamp(max=31), (wide & 0xFFFFFFFF) >> 4, wide.clamp(min=-5), wide * wide + wide]
+    rows += [-(wide < 0).long(), wide.clamp(min=-1)]
+    return torch.stack(rows).bitwise_and(0xFFFFFFFF).to(torch.uint32).view(torch.int32)
+
+
 def _floats(x: torch.Tensor) -> torch.Tensor:
     wide = x.double()
     return torch.stack([wide.exp2(), 1 / wide, wide * wide + 1, wide.clamp(min=0)]).float()
@@ -63,31 +77,31 @@ _HALVES = (torch.bfloat16, torch.float16)
 CASES = (
     case(
         "ptx_product_half",
-        "`mma.sync` m16n8k16 and m16n8k8 on f16, bf16, tf32, s8 and u8; `ldmatrix`, `stmatrix`",
+        "`mma.sync`, `ldmatrix`, `stmatrix`",
         (ints(256, -8, 8).half(), ints(128, -8, 8, 1).half()),
         _product,
     ),
     case(
         "ptx_product_bfloat16",
-        "`mma.sync` m16n8k16 and m16n8k8 on f16, bf16, tf32, s8 and u8; `ldmatrix`, `stmatrix`",
+        "`mma.sync`, `ldmatrix`, `stmatrix`",
         (ints(256, -8, 8).bfloat16(), ints(128, -8, 8, 1).bfloat16()),
         _product,
     ),
     case(
         "ptx_product_half_sums",
-        "`mma.sync` m16n8k16 and m16n8k8 on f16, bf16, tf32, s8 and u8; `ldmatrix`, `stmatrix`",
+        "`mma.sync`, `ldmatrix`, `stmatrix`",
         (ints(256, -4, 4).half(), ints(128, -4, 4, 1).half(), ints(128, -9, 9, 2).half()),
         _half_sums,
     ),
     case(
         "ptx_product_tf32",
-        "`mma.sync` m16n8k16 and m16n8k8 on f16, bf16, tf32, s8 and u8; `ldmatrix`, `stmatrix`",
+        "`mma.sync`, `ldmatrix`, `stmatrix`",
         (ints(128, -9, 9) / 8, ints(64, -9, 9, 1) / 4),
         _tf32,
     ),
     case(
         "ptx_product_bytes",
-        "`mma.sync` m16n8k16 and m16n8k8 on f16, bf16, tf32, s8 and u8; `ldmatrix`, `stmatrix`",
+        "`mma.sync`, `ldmatrix`, `stmatrix`",
         (
             ints(512, -128, 128).to(torch.int8).view(torch.int32),
             ints(256, -128, 128, 1).to(torch.int8).view(torch.int32),
@@ -96,21 +110,28 @@ CASES = (
     ),
     case(
         "ptx_stores_matrix",
-        "`mma.sync` m16n8k16 and m16n8k8 on f16, bf16, tf32, s8 and u8; `ldmatrix`, `stmatrix`",
+        "`mma.sync`, `ldmatrix`, `stmatrix`",
         (ints(64, 0, 1000).short(),),
         lambda x: x.view(8, 8).t().reshape(64),
         needs=None,
     ),
-    case("ptx_copies", "`cp.async`, which ends where it is waited for", (ints(8, 1, 99),), _copies),
-    case("ptx_memory", "`ld`, `st`, `atom`, `red`, `cvta`, hints for caches", (ints(128, 0, 99),), _memory),
+    case("ptx_copies", "`cp.async`", (ints(8, 1, 99),), _copies),
+    case("ptx_memory", "`ld`, `st`, `atom`, `red`, `cvta`", (ints(128, 0, 99),), _memory),
     case(
         "ptx_arithmetic",
-        "arithmetic, predicates, `lop3`, `prmt`, `mov`, `cvt`",
+        "arithmetic, `setp`, `cvt`, `lop3`",
         (ints(64, 0, 1 << 30),),
         _arithmetic,
-        EXACT,
     ),
-    case("ptx_narrowed", "arithmetic, predicates, `lop3`, `prmt`, `mov`, `cvt`", (floats(64),), _narrowed),
-    case("ptx_floats", "`ex2`, `rcp` and other approximations", (floats(32).abs() + 0.5,), _floats, FAST),
-    case("ptx_tanh", "`tanh.approx`", (floats(32),), torch.tanh, TANH),
+    case("ptx_product_doubles", "`mma.sync`, `ldmatrix`, `stmatrix`", (ints(32).double(), ints(32).double()), _doubles),
+    case(
+        "ptx_largest",
+        "arithmetic, `setp`, `cvt`, `lop3`",
+        (torch.cat([floats(31), torch.tensor([torch.nan])]),),
+        _largest,
+    ),
+    case("ptx_signed", "arithmetic, `setp`, `cvt`, `lop3`", (words(32),), _signed),
+    case("ptx_narrowed", "arithmetic, `setp`, `cvt`, `lop3`", (floats(64),), _narrowed),
+    case("ptx_floats", "`ex2`, `rcp`", (floats(32).abs() + 0.5,), _floats, FAST),
+    case("ptx_tanh", "`tanh.approx`", (floats(32),), torch.tanh, HALF_FAST),
 )

@@ -47,13 +47,16 @@ SIM_PTX void ptx_store(char* to, const ptx_Vector<T, count>& value) {
   *reinterpret_cast<ptx_Vector<T, count>*>(to) = value;
 }
 
-template <class T>
+// Of a NaN and a number the number, unless NaN is asked for.
+template <bool keeps_nan, class T>
 SIM_PTX T ptx_minimum(T a, T b) {
-  return std::is_floating_point_v<T> ? T(__builtin_fmin(a, b)) : b < a ? b : a;
+  if constexpr (!std::is_floating_point_v<T>) return b < a ? b : a;
+  else return keeps_nan && (a != a || b != b) ? a + b : T(__builtin_fmin(a, b));
 }
-template <class T>
+template <bool keeps_nan, class T>
 SIM_PTX T ptx_maximum(T a, T b) {
-  return std::is_floating_point_v<T> ? T(__builtin_fmax(a, b)) : a < b ? b : a;
+  if constexpr (!std::is_floating_point_v<T>) return a < b ? b : a;
+  else return keeps_nan && (a != a || b != b) ? a + b : T(__builtin_fmax(a, b));
 }
 // As little exact as the manual allows: within 2^-11.
 SIM_PTX float ptx_tanh_approx(float x) { return sim::bits_as<float>(sim::bits_as<unsigned>(tanhf(x)) & ~0xfffu); }
@@ -67,10 +70,10 @@ SIM_PTX unsigned ptx_look_up(unsigned a, unsigned b, unsigned c, unsigned table)
 
 // ---- Copies that end when they are waited for, and not before: who doesn't wait finds what was there.
 
-SIM_PTX void ptx_copy_async(char* to, const char* from, unsigned size, unsigned filled, unsigned least) {
+SIM_PTX void ptx_copy_async(char* to, const char* from, unsigned size, unsigned filled, unsigned least, SIM_CALLER) {
   char bytes[16] = {};
   bool is_aligned = ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) & (size - 1)) == 0;
-  if (size < least || size > 16 || (size & (size - 1)) || !is_aligned) sim_trap("misaligned cp.async", __FILE__, __LINE__);
+  if (size < least || size > 16 || (size & (size - 1)) || !is_aligned) sim_trap("cp.async of no such size or alignment", file, line);
   for (unsigned i = 0; i < filled && i < size; i++) bytes[i] = from[i];
   sim_copy_async(to, bytes, size);
 }
@@ -168,6 +171,19 @@ __attribute__((no_sanitize_thread)) static inline void ptx_multiply(const unsign
   for (int i = 0; i < 4; i++) {
     if constexpr (!std::is_same_v<Sum, ptx_Half>) d[i] = sim::bits_as<unsigned>(sum[i]);
     else if (i % 2) d[i / 2] = ptx_Half::to(sum[i - 1]) | unsigned(ptx_Half::to(sum[i])) << 16;
+  }
+}
+
+// mma.m8n8k4 on doubles.
+SIM_PTX void ptx_multiply_doubles(double a, double b, double first, double second, double (&d)[2], SIM_CALLER) {
+  struct Operands {
+    double a, b;
+  } mine{a, b}, all[32];
+  sim::collect(0xffffffffu, mine, all, "mma.sync", file, line);
+  int row = sim::lane() / 4, column = sim::lane() % 4 * 2;
+  for (int i = 0; i < 2; i++) {
+    d[i] = i ? second : first;
+    for (int k = 0; k < 4; k++) d[i] = __builtin_fma(all[4 * row + k].a, all[4 * (column + i) + k].b, d[i]);
   }
 }
 
