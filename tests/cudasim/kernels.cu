@@ -241,7 +241,42 @@ std::vector<torch::Tensor> all_eight_bits(torch::Tensor x, bool is_e4m3) {
   return {out, back};
 }
 
+// What a copy that nobody waited for has left, and what it leaves in the end.
+__global__ void copy_behind(const float* in, float* out) {
+  __shared__ float kept[32];
+  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(kept + threadIdx.x));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(in + threadIdx.x));
+  asm volatile("cp.async.commit_group;");
+  out[threadIdx.x] = kept[threadIdx.x];
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  out[threadIdx.x + 32] = kept[threadIdx.x];
+}
+
+torch::Tensor copies_behind(torch::Tensor x) {
+  auto out = torch::zeros({64}, x.options());
+  copy_behind<<<1, 32>>>(x.data_ptr<float>(), out.data_ptr<float>());
+  return out;
+}
+
 // ---- Faults.
+
+__global__ void load_behind(const float* in, float* out) {
+  float value;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(value) : "l"(in + 1000));
+  out[0] = value;
+}
+
+void asm_out_of_bounds(torch::Tensor x) { load_behind<<<1, 1>>>(x.data_ptr<float>(), x.data_ptr<float>()); }
+
+__global__ void copy_from_behind(const float* in, float* out) {
+  __shared__ alignas(16) float kept[4];
+  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(kept));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(in + 1000));
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  out[0] = kept[0];
+}
+
+void copy_out_of_bounds(torch::Tensor x) { copy_from_behind<<<1, 1>>>(x.data_ptr<float>(), x.data_ptr<float>()); }
 
 __global__ void write_behind(float* out, int at) {
   out[at] = 1.0f;

@@ -42,6 +42,9 @@ torch::Tensor big_shared(torch::Tensor x, bool opts_in, bool checks);
 torch::Tensor big_shared_template(torch::Tensor x);
 std::vector<torch::Tensor> eight_bits(torch::Tensor x, bool is_e4m3);
 std::vector<torch::Tensor> all_eight_bits(torch::Tensor x, bool is_e4m3);
+torch::Tensor copies_behind(torch::Tensor x);
+void asm_out_of_bounds(torch::Tensor x);
+void copy_out_of_bounds(torch::Tensor x);
 void out_of_bounds(torch::Tensor x, int64_t at);
 void misaligned_above(torch::Tensor x);
 void too_many_threads(torch::Tensor x);
@@ -180,6 +183,20 @@ def reduce(device: SimDevice, extension: Any) -> object:
 
 def scale(device: SimDevice, extension: Any) -> object:
     return extension.scale(torch.arange(8.0).cuda(), 2.0).tolist()
+
+
+def copies_behind(device: SimDevice, extension: Any) -> object:
+    x = torch.arange(32.0).cuda()
+    before, after = extension.copies_behind(x).view(2, 32)
+    return [bool(before.isnan().all()), bool((after == x).all())]
+
+
+def asm_out_of_bounds(device: SimDevice, extension: Any) -> object:
+    return extension.asm_out_of_bounds(torch.zeros(1000).cuda())
+
+
+def copy_out_of_bounds(device: SimDevice, extension: Any) -> object:
+    return extension.copy_out_of_bounds(torch.zeros(1000).cuda())
 
 
 def halves(device: SimDevice, extension: Any) -> object:
