@@ -13,7 +13,7 @@ import math
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -148,9 +148,12 @@ class Setting:
         """Measure the reference's errors on these inputs. Raises: InvalidProblem where it fails or overflows."""
         return self.answer_with_evidence(inputs)[1]
 
-    def answer_with_evidence(self, inputs: Sequence[Any]) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
-        """The oracle's answer, on the host where the device's memory is too short, and evidence_on()."""
-        return gather_evidence(self.oracle, inputs, self.spec, self.problem.precision)
+    def answer_with_evidence(
+        self, inputs: Sequence[Any], look: Callable[[Sequence[torch.Tensor]], None] = lambda native: None
+    ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
+        """The oracle's answer, on the host where the device's memory is too short, and evidence_on(). `look` is shown
+        the reference's own answer first, and may raise."""
+        return gather_evidence(self.oracle, inputs, self.spec, self.problem.precision, look)
 
     @property
     def call_s(self) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,16 +100,21 @@ class ErrorEvidence:
 
 
 def gather_evidence(
-    oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str | None
+    oracle: Oracle,
+    inputs: Sequence[Any],
+    spec: OutputSpec,
+    precision: str | None,
+    look: Callable[[Sequence[torch.Tensor]], None] = lambda native: None,
 ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
     """Run the reference in each way in which an honest kernel may compute, and measure the errors of each output.
-    Return the oracle's answer as well.
+    Return the oracle's answer as well. `look` is shown the reference's own answer first, and may raise.
 
     Raises: InvalidProblem where the reference refuses the inputs, overflows where float64 doesn't, or answers equal
     inputs differently.
     """
     native: tuple[torch.Tensor, ...] | None
     native = oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
+    look(native)
     want = oracle.answer_if_room(inputs)
     if want is None:
         native = None  # which may have taken the room

@@ -68,6 +68,8 @@ class Oracle:
             self._double = None if is_large else copy.deepcopy(model).double()
             # As it is before any call; parameters are the model's own.
             self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None
+        self._has_convolutions = True
+        """False once a call of the model's was seen to have none."""
         self.kind: OracleKind = "float64"
         self.why_float32: str | None = None
 
@@ -180,9 +182,10 @@ class Oracle:
                     yield "channels-last", _outputs(model(*values))
 
     def _as_on_a_gpu(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
-        if torch.backends.cudnn.allow_tf32:
+        if torch.backends.cudnn.allow_tf32 and self._has_convolutions:
             with convolutions_in_tf32() as mode:
                 outputs = self._run(self._native, copied(inputs))
+            self._has_convolutions = mode.count > 0
             if mode.count:
                 yield "strict float32", self._run(self._native, copied(inputs))
                 yield "tf32 convolutions", outputs

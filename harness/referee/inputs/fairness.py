@@ -45,6 +45,10 @@ class FairInputs:
     decides: bool
 
 
+class _LosesValues(Exception):
+    """The reference's answer isn't finite where it is without the variant."""
+
+
 def fair_inputs(
     setting: Setting, variant: Variant, changed_by: Callable[[Variant], list[Any]], plain: Answer
 ) -> FairInputs | None:
@@ -57,22 +61,28 @@ def fair_inputs(
 
     Raises: InvalidProblem where the reference refuses the inputs.
     """
+
+    def require_values(native: Sequence[torch.Tensor]) -> None:
+        if variant.name not in ("infinite", "nan") and _loses_values(native, plain):
+            raise _LosesValues
+
     inputs = changed_by(variant)
-    native = setting.oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
-    if variant.name not in ("infinite", "nan") and _loses_values(native, plain):
+    try:
+        if setting.problem.tolerance is None:
+            want, evidence = setting.answer_with_evidence(inputs, require_values)
+            if not all(one.is_telling for one in evidence):
+                return None
+            tolerances = tuple(one.tolerance for one in evidence)
+        else:
+            native = setting.oracle.native(copied(inputs))  # first, as for evidence
+            require_values(native)
+            want = setting.oracle.answer_anywhere(inputs, setting.spec)
+            tolerances = _scaled(variant, setting.tolerances, plain(), want)
+            if not _is_within(native, want, tolerances):
+                return None
+            del native  # what follows computes further answers
+    except _LosesValues:
         return None
-    if setting.problem.tolerance is None:
-        del native
-        want, evidence = setting.answer_with_evidence(inputs)
-        if not all(one.is_telling for one in evidence):
-            return None
-        tolerances = tuple(one.tolerance for one in evidence)
-    else:
-        want = setting.oracle.answer_anywhere(inputs, setting.spec)
-        tolerances = _scaled(variant, setting.tolerances, plain(), want)
-        if not _is_within(native, want, tolerances):
-            return None
-        del native  # what follows computes further answers
     if variant.is_sparse and not _shows_terms(setting, inputs, want):
         return None
     del inputs

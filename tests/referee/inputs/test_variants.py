@@ -426,6 +426,29 @@ def test_right_answers_that_have_room_on_the_host_alone_are_compared(monkeypatch
     assert {one.variant.name for one in drawn if one.variant} > {"rescaled", "few_terms"}
 
 
+def test_the_reference_runs_twice_for_each_variant_that_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for its answer, and once to see that it answers alike: it may be slow."""
+    setting = made(tmp_path, "torch.relu(x)")
+    fair_inputs, native = draws.fair_inputs, Oracle.native
+    calls: list[int] = []
+
+    def counted(self: Oracle, inputs: Any) -> Any:
+        calls[-1:] = [calls[-1] + 1]
+        return native(self, inputs)
+
+    def tried(*given: Any) -> Any:
+        calls.append(0)
+        return fair_inputs(*given)
+
+    calls.append(0)
+    monkeypatch.setattr(Oracle, "native", counted)
+    monkeypatch.setattr(draws, "fair_inputs", tried)
+    draw_variants(setting, itertools.count(), random.Random(0))
+    assert set(calls[1:]) == {2}
+
+
 def test_what_is_found_out_while_memory_is_short_is_for_one_solution_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = ours("avgpool2d")
     calls = itertools.count()
