@@ -133,8 +133,11 @@ class _Statement:
             f"auto& sim_{n} = ({text});" if n < self.outputs else f"auto sim_{n} = ::sim::ptx_input({text});"
             for n, text in enumerate(self.operands)
         ]
-        lines = [_instruction(line.strip()) for line in re.split(r"[;{}]", _with_lists(self.ptx))]
-        return " ".join(["[&] {", *values, *filter(None, lines), "}()"])
+        lines = [_instruction(part.strip()) for part in re.split(r";|([{}])", _with_lists(self.ptx)) if part]
+        body = " ".join(filter(None, lines))
+        if not set(re.findall(r"sim_r_\w+", body)) <= set(re.findall(r"(sim_r_\w+) = \{\};", body)):
+            raise _NotSimulated  # a register of another statement, or none
+        return " ".join(["[&] {", *values, body, "}()"])
 
 
 def _statement(tokens: list[Token], index: int) -> _Statement:
@@ -156,7 +159,7 @@ def _statement(tokens: list[Token], index: int) -> _Statement:
         sections[-1] += tokens[position : last + 1]
         position = last + 1
     ptx, outputs, inputs = [*sections, [], []][:3]
-    written, read = _operands(outputs), _operands(inputs)
+    written, read = _operands(outputs, r'"[=+]&?[hrlfd]"'), _operands(inputs, r'"[hrlfdn]"')
     return _Statement(_joined([one for one in ptx if one.is_visible]), (*written, *read), len(written), end + 1)
 
 
@@ -167,12 +170,14 @@ def _closing(tokens: list[Token], index: int) -> int:
         raise _NotSimulated from None
 
 
-def _operands(section: list[Token]) -> list[str]:
+def _operands(section: list[Token], constraint: str) -> list[str]:
     found = []
     for n, token in enumerate(section):
         is_operand = token.kind == "string" and (after := next_visible(section, n)) and section[after].text == "("
         if is_operand:
             assert after
+            if not re.fullmatch(constraint, token.text):
+                raise _NotSimulated
             value = plain_text(section[after + 1 : _closing(section, after)])
             found.append(re.sub(r"\\?\r?\n", " ", value).strip())
     visible = "".join(token.text for token in section if token.is_visible)
@@ -209,8 +214,8 @@ _GUARDED = re.compile(r"@(!?)\s*(\S+)\s+(.+)", re.DOTALL)
 
 def _instruction(text: str) -> str:
     """Write one instruction, with its guard, as C++. Raises: _NotSimulated."""
-    if not text:
-        return ""
+    if text in ("", "{", "}"):
+        return text
     if declared := _REGISTERS.fullmatch(text):
         names = [name.strip() for name in declared[2].split(",")]
         if declared[1] not in _TYPES or not all(map(str.isidentifier, names)):
@@ -287,7 +292,7 @@ def _of_memory(modifiers: list[str]) -> tuple[str, int, bool, bool]:
     known = {*_OF_MEMORY, *_SCOPES, "shared_cta", *hints, *(f"v{count}" for count in counts)}
     _require(known.issuperset(how))
     is_shared = not {"shared", "shared_cta"}.isdisjoint(how)
-    return kind, (counts or [1])[0], is_shared, not {"volatile", "relaxed", "acquire"}.isdisjoint(how)
+    return kind, (counts or [1])[0], is_shared, not {"volatile", "relaxed", "acquire", "cv"}.isdisjoint(how)
 
 
 def _write_nothing(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -318,6 +323,8 @@ def _write_atomic(name: str, modifiers: list[str], operands: list[str]) -> str:
     operation = next(one for one in modifiers if one in _ATOMICS)
     kind, _, is_shared, _ = _of_memory([one for one in modifiers if one != operation])
     into, rest = (operands[0], operands[1:]) if name == "atom" else ("", operands)
+    rest = rest[:-1] if "L2_cache_hint" in modifiers else rest
+    _require(len(rest) == (3 if operation == "cas" else 2))
     values = ", ".join(_as(kind, value) for value in rest[1:])
     call = f"{_ATOMICS[operation]}(({_TYPES[kind]}*){_address(rest[0], is_shared)}, {values})"
     return _set(into, call) if into else f"{call};"
@@ -355,7 +362,7 @@ def _write_matrix(name: str, modifiers: list[str], operands: list[str]) -> str:
     count = next(int(one[1:]) for one in modifiers if one[0] == "x")
     _require(len(parts) == count)
     is_transposed = str("trans" in modifiers).lower()
-    address = _address(place, True)
+    address = _address(place, not {"shared", "shared_cta"}.isdisjoint(modifiers))
     if is_load:
         sets = " ".join(_set(one, f"sim_v[{n}]") for n, one in enumerate(parts))
         loaded = f"::sim::ptx_load_matrices<{count}, {is_transposed}>({address}, sim_v)"
@@ -376,7 +383,7 @@ def _write_product(name: str, modifiers: list[str], operands: list[str]) -> str:
         sets = " ".join(_set(one, f"sim_d[{n}]") for n, one in enumerate(into))
         return f"{{ double sim_d[2]; ::sim::ptx_multiply_doubles({values}, sim_d); {sets} }}"
     result, left, right, summed = kinds
-    depth = int(re.fullmatch(r"m16n8k(\d+)", shape)[1])  # type: ignore[index]
+    depth = {"m16n8k4": 4, "m16n8k8": 8, "m16n8k16": 16, "m16n8k32": 32}[shape]
     whole = "s32" if left in ("s8", "u8") else "f32"
     _require(depth in _SHAPES[left] and result in (whole, "f16") and result == summed)
     _require(result != "f16" or left == "f16")
@@ -458,8 +465,11 @@ def _write_function(name: str, modifiers: list[str], operands: list[str]) -> str
 
 def _write_comparison(name: str, modifiers: list[str], operands: list[str]) -> str:
     how, kind = modifiers
-    into, one, two = operands
-    return f"{_value(into)} = {_as(kind, one)} {_COMPARED[how]} {_as(kind, two)};"
+    into, *values = operands
+    one, two = (_as(kind, value) for value in values)
+    is_ordered = how == "ne" and kind in ("f32", "f64")  # false with NaN, as all of these are
+    test = f"({one} < {two} || {one} > {two})" if is_ordered else f"{one} {_COMPARED[how]} {two}"
+    return f"{_value(into)} = {test};"
 
 
 def _write_selection(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -509,7 +519,7 @@ def _write_other(name: str, modifiers: list[str], operands: list[str]) -> str:
         return _set(operands[0], f"::sim::ptx_look_up({a}, {b}, {c}, {_value(operands[4])})")
     if name == "prmt":
         _require(modifiers == ["b32"])
-        return _set(operands[0], f"__byte_perm({', '.join(_as('b32', one) for one in operands[1:])})")
+        return _set(operands[0], f"::sim::ptx_permute({', '.join(_as('b32', one) for one in operands[1:])})")
     return {"nanosleep": "sim_before_atomic();", "trap": "__trap();"}[name]
 
 

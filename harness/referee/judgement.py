@@ -55,25 +55,26 @@ def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None
 
 def keeps_output(reply: CallTaken, spec: OutputSpec) -> bool:
     """Say whether an output lies in the memory of an earlier one that is still held, where the reference's don't."""
-    return reply.shares is not None and reply.shares.startswith("output ") and not spec.is_kept
+    return any(map(_is_earlier, reply.shares)) and not spec.is_kept
 
 
-def judge_sharing(reply: CallTaken, spec: OutputSpec) -> None:
-    """Judge whether outputs have their own memory, or share it as the reference's do. Raises: SolutionFailed."""
-    if reply.shares is None or _may_share(reply.shares, spec):
-        return
-    raise SolutionFailed(
-        Verdict.WRONG_VALUES,
-        f"an output shares its memory with {reply.shares}",
-        next_step="return a tensor that forward() has allocated (torch.empty_like(…), or .clone() of a buffer that is "
-        "kept between calls): whoever holds an earlier result must not see it change",
-    )
+def judge_sharing(reply: CallTaken, spec: OutputSpec, may_keep: bool = False) -> None:
+    """Judge whether outputs have their own memory, or share it as the reference's do; with `may_keep` also an earlier
+    output's. Raises: SolutionFailed."""
+    allowed = {f"input {number}" for number in spec.shared_inputs}
+    for name in reply.shares:
+        if name in allowed or (_is_earlier(name) and (may_keep or spec.is_kept)):
+            continue
+        raise SolutionFailed(
+            Verdict.WRONG_VALUES,
+            f"an output shares its memory with {name}",
+            next_step="return a tensor that forward() has allocated (torch.empty_like(…), or .clone() of a buffer that "
+            "is kept between calls): whoever holds an earlier result must not see it change",
+        )
 
 
-def _may_share(shares: str, spec: OutputSpec) -> bool:
-    if shares.startswith("input "):
-        return shares in {f"input {number}" for number in spec.shared_inputs}
-    return shares.startswith("output ") and spec.is_kept
+def _is_earlier(name: str) -> bool:
+    return name.startswith("output ")
 
 
 def judge_values(

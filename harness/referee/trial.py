@@ -185,6 +185,7 @@ class Trial:
                 wanted = {arm: made_of(arm, config.timing, self._job.problem, self._job.seed) for arm in late}
                 references |= {arm: stack.enter_context(self._workers.lend(wanted[arm])) for arm in late}
                 outcome = timed.measure(references, floors)
+                self._found.keeps_output |= case.keeps_output
                 self._found.checks += outcome.checks
                 self._found.remarks += (*outcome.remarks, *telemetry.remarks)
                 self._remark_on(outcome.described)

@@ -48,17 +48,20 @@ class Sharing:
 
     def of(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[object], buffers: Mapping[int, torch.Tensor]
-    ) -> str | None:
-        """Say what an output shares its memory with, an input and `buffers`, all of the referee's, before an earlier
-        output."""
+    ) -> tuple[str, ...]:
+        """Name all that outputs share their memory with; `buffers` are all of the referee's."""
         lasting = [output for output in outputs if _extent(output)[0] < _extent(output)[1]]
         own = [(f"input {i}", _extent(value)) for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
         foreign = [("a buffer of the referee", _extent(value)) for value in buffers.values()]
-        for name, (first, last) in [*own, *foreign, *((name, extent) for name, extent, _ in self._kept)]:
-            if any(start < last and first < end for start, end in map(_extent, lasting)):
-                return name
+        kept = [(name, extent) for name, extent, _ in self._kept]
+        places = [_extent(output) for output in lasting]
+        shared = [
+            name
+            for name, (first, last) in [*own, *foreign, *kept]
+            if any(start < last and first < end for start, end in places)
+        ]
         known = (self._earlier.get(_storage_of(output)._cdata) for output in lasting)
-        return next((name for name, _ in filter(None, known)), None)
+        return tuple(dict.fromkeys([*shared, *(name for name, _ in filter(None, known))]))
 
     def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
         """Remember `outputs` as earlier ones, for as long as their storages live; with `keeps` they stay alive until

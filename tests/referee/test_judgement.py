@@ -20,6 +20,7 @@ from harness.referee.judgement import (
     fault_among,
     judge_form,
     judge_sharing,
+    keeps_output,
     require_passed,
 )
 from harness.sandbox.outcome import SolutionFailed
@@ -109,12 +110,12 @@ def test_outputs_of_a_dict_have_their_keys_as_names(structure: str, names: list[
 @pytest.mark.parametrize(
     ("shares", "spec"),
     [
-        (None, ONE),
-        ("input 1", replace(ONE, shared_inputs=frozenset({1}))),
-        ("output 0 of an earlier call", replace(ONE, is_kept=True)),
+        ((), ONE),
+        (("input 1",), replace(ONE, shared_inputs=frozenset({1}))),
+        (("output 0 of an earlier call",), replace(ONE, is_kept=True)),
     ],
 )
-def test_what_the_reference_shares_may_be_shared(shares: str | None, spec: OutputSpec) -> None:
+def test_what_the_reference_shares_may_be_shared(shares: tuple[str, ...], spec: OutputSpec) -> None:
     judge_sharing(taken("tensor", form(), shares=shares), spec)
 
 
@@ -128,8 +129,9 @@ def test_what_the_reference_shares_may_be_shared(shares: str | None, spec: Outpu
     ],
 )
 def test_other_sharing_is_wrong(shares: str, spec: OutputSpec) -> None:
+    allowed = [f"input {number}" for number in spec.shared_inputs]
     with pytest.raises(SolutionFailed, match=f"an output shares its memory with {shares}") as caught:
-        judge_sharing(taken("tensor", form(), shares=shares), spec)
+        judge_sharing(taken("tensor", form(), shares=(*allowed, shares)), spec)
     assert caught.value.verdict is Verdict.WRONG_VALUES
 
 
@@ -270,3 +272,11 @@ def test_a_container_is_taken_apart_by_its_kind_s_own_iterator() -> None:
         structure, outputs = unpack(several)
         assert (structure, len(outputs)) == ("tuple", 2)
     assert unpack({"a": [one], "b": one})[0] == "dict(a: tuple(tensor), b: tensor)"
+
+
+def test_an_earlier_output_s_memory_may_be_allowed_and_is_told() -> None:
+    reply = taken("tensor", form(), shares=("input 0", "output 0 of an earlier call"))
+    judge_sharing(reply, replace(ONE, shared_inputs=frozenset({0})), may_keep=True)
+    assert keeps_output(reply, ONE)
+    with pytest.raises(SolutionFailed):
+        judge_sharing(reply, ONE, may_keep=True)

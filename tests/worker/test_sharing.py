@@ -10,7 +10,7 @@ import torch
 from harness.worker.sharing import Held, Sharing, own_bytes
 
 
-def shared_by_each(sharing: Sharing, outputs: list[torch.Tensor], keeps: bool) -> list[str | None]:
+def shared_by_each(sharing: Sharing, outputs: list[torch.Tensor], keeps: bool) -> list[tuple[str, ...]]:
     found = []
     for output in outputs:
         found.append(sharing.of([output], [], {}))
@@ -23,7 +23,7 @@ def shared_by_each(sharing: Sharing, outputs: list[torch.Tensor], keeps: bool) -
 def test_outputs_that_take_turns_in_a_few_buffers_are_earlier_ones(buffers: int, keeps: bool) -> None:
     held = [torch.zeros(4) for _ in range(buffers)]
     given = list(itertools.islice(itertools.cycle(held), buffers + 1))
-    assert shared_by_each(Sharing(), given, keeps) == [None] * buffers + ["output 0 of an earlier call"]
+    assert shared_by_each(Sharing(), given, keeps) == [()] * buffers + [("output 0 of an earlier call",)]
 
 
 def test_a_buffer_is_known_again_after_a_turn() -> None:
@@ -31,14 +31,14 @@ def test_a_buffer_is_known_again_after_a_turn() -> None:
     sharing.remember([held], True)
     sharing.release()
     sharing.remember([torch.zeros(4)], True)
-    assert sharing.of([held[1:]], [], {}) == "output 0 of an earlier call"
+    assert sharing.of([held[1:]], [], {}) == ("output 0 of an earlier call",)
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_an_input_counts_before_an_earlier_output(keeps: bool) -> None:
+def test_all_that_outputs_share_is_named(keeps: bool) -> None:
     sharing, held, given = Sharing(), torch.zeros(4), torch.zeros(4)
     sharing.remember([held], keeps)
-    assert sharing.of([held, given], [given], {}) == "input 0"
+    assert sharing.of([held, given], [given], {}) == ("input 0", "output 0 of an earlier call")
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -47,7 +47,7 @@ def test_new_tensors_share_nothing_and_leave_nothing(keeps: bool) -> None:
     sharing = Sharing()
     for _ in range(500):
         output = torch.zeros(4)
-        assert sharing.of([output], [], {}) is None
+        assert sharing.of([output], [], {}) == ()
         sharing.remember([output], keeps)
         del output
     assert len(sharing._earlier) <= 2

@@ -62,6 +62,11 @@ void* sim_shared_dynamic(void) { return sim::worker->shared_dynamic(); }
 
 void* sim_shared_window(void) { return reinterpret_cast<void*>(sim::worker->shared_start()); }
 
+void* sim_in_shared(unsigned offset) {
+  size_t behind = sim::shared_capacity + sim::shared_guard / 2;
+  return reinterpret_cast<void*>(sim::worker->shared_start() + std::min<size_t>(offset, behind));
+}
+
 void sim_copy_async(void* to, const void* bytes, unsigned size) {
   sim::AsyncCopy copy{to, size, {}};
   memcpy(copy.bytes, bytes, size);

@@ -94,7 +94,7 @@ def _described(value: Any) -> tuple[str, Any]:
     """Describe an argument in plain values. Raises: LookupError where it is none that is understood."""
     if isinstance(value, (bool, int, float, str, type(None))):
         return "plain", value
-    if hasattr(value, "data_ptr"):
+    if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
         return "tensor", str(value.dtype).removeprefix("torch.")
     raise LookupError(type(value).__name__)
 
@@ -131,6 +131,9 @@ def _imported(path: str, name: str, line: int) -> Any:
     from triton.runtime import JITFunction, driver
 
     torch.set_num_threads(1)  # the others stayed in the worker
+    for file, begun in [*sys.modules.items()]:  # what was being imported when this process began never ends here
+        if getattr(getattr(begun, "__spec__", None), "_initializing", False) and not file.startswith(("torch", "triton")):
+            del sys.modules[file]
     properties: Any = torch.cuda.get_device_properties(0)
     driver.set_active(DescribedDriver(dataclasses.asdict(properties)))
     spec = importlib.util.spec_from_file_location("solution", path)

@@ -71,20 +71,19 @@ class CaseTurns:
         self.rng = random.Random(secrets.randbits(64))
         self.weights = Weights("none")
         self.keeps_output = False
-        """True where an output lay in an earlier one's memory, and nothing worse."""
+        """True where an output lay in an earlier one's memory."""
         self._are_given_back = True
 
     @property
     def remarks(self) -> list[str]:
         """Remarks on the turns so far."""
-        if self.keeps_output:
-            return [
-                f"{self.setting.case}: fragile: an output lies in the memory of an earlier call's: whoever still holds "
-                f"that result sees it change; .clone() what is kept between calls"
-            ]
+        kept = (
+            f"{self.setting.case}: fragile: an output lies in the memory of an earlier call's: whoever still holds "
+            f"that result sees it change; .clone() what is kept between calls"
+        )
         if self._are_given_back:
-            return []
-        return [
+            return [kept] * self.keeps_output
+        return [kept] * self.keeps_output + [
             f"{self.setting.case}: outputs weren't seen to give torch's allocator their memory back, and there is too "
             f"little to keep them beside the next call's: sharing between calls is observed only in cases with room"
         ]
@@ -180,10 +179,8 @@ class CaseTurns:
                     if error.verdict is Verdict.WRONG_SHAPE:
                         self._require_lasting_shapes(one)
                     raise
-                if keeps_output(call, self.setting.spec) and self.config.correctness.fragile == "remark":
-                    self.keeps_output = True
-                else:
-                    judge_sharing(call, self.setting.spec)
+                judge_sharing(call, self.setting.spec, may_keep=self.config.correctness.fragile == "remark")
+                self.keeps_output |= keeps_output(call, self.setting.spec)
         self._require_unchanged(taken)
         return taken
 

@@ -296,7 +296,7 @@ class CallTaken:
     """The return of one call, and the worker's claims about it.
 
     `structure` is unpack()'s. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
-    backends.base.Measured. `shares` names what an output's storage is shared with ("input 0", "output 0 of an earlier
+    backends.base.Measured. `shares` names all that outputs share their storage with ("input 0", "output 0 of an earlier
     call"); `unasked` is an error of the CUDA runtime's that the call left behind, as a launch does that failed
     unnoticed. `is_given_back`: whether torch's allocator got back as much memory as the outputs had when they were let
     go of, which what lies in an input needn't; None where they were kept.
@@ -306,7 +306,7 @@ class CallTaken:
     outputs: tuple[OutputForm, ...]
     gpu_ns: int | None
     tail_ns: int | None
-    shares: str | None = None
+    shares: tuple[str, ...] = ()
     unasked: str | None = None
     launch_ns: int | None = None
     queued: bool | None = None

@@ -212,3 +212,16 @@ __global__ void largest(const float* in, float* out) {
   for (int i = 0; i < 2; i++) out[i * 32 + threadIdx.x] = r[i];
 }
 CASE(ptx_largest) { largest<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1)); }
+
+// Registers of equal names in blocks of their own; a NaN is neither equal to anything nor unequal to it.
+__global__ void compared(const float* in, int* out) {
+  float x = in[threadIdx.x];
+  int r[3] = {};
+  asm("{ .reg .pred p; setp.ne.f32 p, %2, 0f3F000000; selp.s32 %0, 1, 0, p; }\n\t"
+      "{ .reg .pred p; setp.le.f32 p, %2, 0f3F000000; selp.s32 %1, 1, 0, p; }"
+      : "=r"(r[0]), "=r"(r[1])
+      : "f"(x));
+  asm("prmt.b32 %0, %1, 0, 0x80a8;" : "=r"(r[2]) : "r"(__float_as_int(x)));
+  for (int i = 0; i < 3; i++) out[i * 32 + threadIdx.x] = r[i];
+}
+CASE(ptx_compared) { compared<<<1, 32>>>(buffers.at<float>(0), buffers.at<int>(1)); }

@@ -54,6 +54,14 @@ def _largest(x: torch.Tensor) -> torch.Tensor:
     return torch.stack([torch.where(x.isnan(), 0.25, x.clamp(min=0.25)), x.clamp(min=0.25)])
 
 
+def _compared(x: torch.Tensor) -> torch.Tensor:
+    signs = x.view(torch.uint8).view(32, 4).long() >> 7
+    lowest = x.view(torch.int32).long() & 0xFF
+    permuted = signs[:, 0] * 0xFF + (signs[:, 2] * 0xFF << 8) + (lowest << 16) + (signs[:, 0] * 0xFF << 24)
+    rows = [(~x.isnan() & (x != 0.5)).int(), (x <= 0.5).int(), permuted.to(torch.uint32).view(torch.int32)]
+    return torch.stack(rows)
+
+
 def _signed(x: torch.Tensor) -> torch.Tensor:
     wide = x.long()
     rows = [wide >> torch.arange(8, 40).clamp(max=31), (wide & 0xFFFFFFFF) >> 4, wide.clamp(min=-5), wide * wide + wide]
@@ -129,6 +137,12 @@ CASES = (
         "arithmetic, `setp`, `cvt`, `lop3`",
         (torch.cat([floats(31), torch.tensor([torch.nan])]),),
         _largest,
+    ),
+    case(
+        "ptx_compared",
+        "arithmetic, `setp`, `cvt`, `lop3`",
+        (torch.cat([floats(30), torch.tensor([0.5, torch.nan])]),),
+        _compared,
     ),
     case("ptx_signed", "arithmetic, `setp`, `cvt`, `lop3`", (words(32),), _signed),
     case("ptx_narrowed", "arithmetic, `setp`, `cvt`, `lop3`", (floats(64),), _narrowed),

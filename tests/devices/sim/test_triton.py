@@ -349,9 +349,24 @@ def test_functions_of_libdevice_are_no_operators_of_torch(judged: dict[str, Eval
     assert not names & {"aten::abs", "aten::copysign"}
 
 
-def test_a_compiler_that_is_late_is_ended_and_knows_nothing() -> None:
+@pytest.mark.sim
+def test_a_kernel_is_compiled_whose_file_has_triton_from_another_of_its_files(tmp_path: Path) -> None:
+    """The compiler begins while that one is being imported."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    root = workspace(tmp_path, ["breaks_off"])
+    solution = root / "solutions/double/breaks_off/solution.py"
+    imports, rest = solution.read_text().split("\n\n", 1)
+    solution.with_name("parts.py").write_text(imports)
+    solution.write_text(f"from parts import libdevice, nn, tl, torch, triton\n\n{rest}")
+    (found,) = evaluate_all(root, "double", root / "results", "sim", config=QUICK).values()
+    assert found.verdict is Verdict.COMPILE_ERROR, found.failure
+
+
+def test_a_compiler_that_is_late_is_ended_and_knows_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "endless.py")
     compiler = TritonCompiler()
-    launch: tuple[str, str, int, list[Any], dict[str, Any]] = ("solution.py", "double", 1, [], {})
+    launch: tuple[str, str, int, list[Any], dict[str, Any]] = (str(tmp_path / "endless.py"), "double", 1, [], {})
     assert compiler.why_refused(launch, timeout_s=0) is None
     with pytest.raises(ChildProcessError):  # it is reaped
         os.waitpid(compiler._pid, os.WNOHANG)

@@ -107,6 +107,8 @@ void sim_trap(const char* what, const char* file, int line);
 void* sim_shared_static(const void* key, size_t size, size_t alignment, const char* names);
 void* sim_shared_dynamic(void);
 void* sim_shared_window(void);
+// The byte at an offset into the window; what lies behind it is where nothing may be read or written.
+void* sim_in_shared(unsigned offset);
 // A thread's copies of up to 16 bytes that nobody has waited for. Taking gives the size of the next one that is due when
 // at most `pending` groups may be left, 0 for none; -1 takes those of no group, too.
 void sim_copy_async(void* to, const void* bytes, unsigned size);

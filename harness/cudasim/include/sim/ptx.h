@@ -31,7 +31,7 @@ SIM_PTX auto ptx_input(const Value& value) {
 }
 
 SIM_PTX char* ptx_address(unsigned long long where, bool is_shared) {
-  return is_shared ? static_cast<char*>(__cvta_shared_to_generic(unsigned(where))) : reinterpret_cast<char*>(where);
+  return is_shared ? static_cast<char*>(sim_in_shared(unsigned(where))) : reinterpret_cast<char*>(where);
 }
 
 template <class T, int count>
@@ -61,6 +61,16 @@ SIM_PTX T ptx_maximum(T a, T b) {
 // As little exact as the manual allows: within 2^-11.
 SIM_PTX float ptx_tanh_approx(float x) { return sim::bits_as<float>(sim::bits_as<unsigned>(tanhf(x)) & ~0xfffu); }
 
+// prmt: where bit 3 of a selector is set, the byte's sign fills the byte.
+SIM_PTX unsigned ptx_permute(unsigned low, unsigned high, unsigned selectors) {
+  unsigned long long bytes = (unsigned long long)high << 32 | low;
+  unsigned chosen = 0;
+  for (int i = 0; i < 4; i++) {
+    unsigned selector = selectors >> 4 * i & 15, byte = unsigned(bytes >> 8 * (selector & 7)) & 0xff;
+    chosen |= (selector & 8 ? (byte & 0x80 ? 0xffu : 0u) : byte) << 8 * i;
+  }
+  return chosen;
+}
 SIM_PTX unsigned ptx_look_up(unsigned a, unsigned b, unsigned c, unsigned table) {
   unsigned result = 0;
   for (unsigned i = 0; i < 8; i++)
@@ -89,8 +99,12 @@ SIM_PTX void ptx_wait_for_copies(int pending) {
 
 // ---- Matrices of a warp. Of 8 x 8 halves lane l has two neighbours of row l / 4, from column 2 (l % 4) on.
 
+SIM_PTX void ptx_require_row(const char* row, unsigned rows, const char* file, int line) {
+  if (unsigned(sim::lane()) < rows && reinterpret_cast<uintptr_t>(row) % 16) sim_trap("a matrix's row isn't aligned to 16 bytes", file, line);
+}
 template <int count, bool is_transposed>
 SIM_PTX void ptx_load_matrices(const char* row, unsigned (&into)[count], SIM_CALLER) {
+  ptx_require_row(row, 8 * count, file, line);
   const char* rows[32];
   sim::collect(0xffffffffu, row, rows, "ldmatrix", file, line);
   unsigned group = sim::lane() / 4, first = sim::lane() % 4 * 2;
@@ -106,6 +120,7 @@ SIM_PTX void ptx_load_matrices(const char* row, unsigned (&into)[count], SIM_CAL
 }
 template <int count, bool is_transposed>
 SIM_PTX void ptx_store_matrices(char* row, const unsigned (&from)[count], SIM_CALLER) {
+  ptx_require_row(row, 8 * count, file, line);
   char* rows[32];
   sim::collect(0xffffffffu, row, rows, "stmatrix", file, line);
   unsigned group = sim::lane() / 4, first = sim::lane() % 4 * 2;
