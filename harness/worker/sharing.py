@@ -50,18 +50,18 @@ class Sharing:
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[object], buffers: Mapping[int, torch.Tensor]
     ) -> tuple[str, ...]:
         """Name all that outputs share their memory with; `buffers` are all of the referee's."""
-        lasting = [output for output in outputs if _extent(output)[0] < _extent(output)[1]]
         own = [(f"input {i}", _extent(value)) for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
         foreign = [("a buffer of the referee", _extent(value)) for value in buffers.values()]
         kept = [(name, extent) for name, extent, _ in self._kept]
-        places = [_extent(output) for output in lasting]
-        shared = [
-            name
-            for name, (first, last) in [*own, *foreign, *kept]
-            if any(start < last and first < end for start, end in places)
-        ]
-        known = (self._earlier.get(_storage_of(output)._cdata) for output in lasting)
-        return tuple(dict.fromkeys([*shared, *(name for name, _ in filter(None, known))]))
+        found: list[str] = []
+        for output in outputs:
+            place = _extent(output)
+            if place[0] == place[1]:
+                continue
+            found += _overlapping(place, own) or _overlapping(place, foreign)  # inputs lie in such buffers
+            found += _overlapping(place, kept)
+            found += [name for name, _ in filter(None, [self._earlier.get(_storage_of(output)._cdata)])]
+        return tuple(dict.fromkeys(found))
 
     def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
         """Remember `outputs` as earlier ones, for as long as their storages live; with `keeps` they stay alive until
@@ -94,6 +94,10 @@ def own_bytes(outputs: Sequence[torch.Tensor], inputs: Sequence[object]) -> int:
         for start, end in storages.values()
         if not any(start < last and first < end for first, last in given)
     )
+
+
+def _overlapping(place: _Extent, others: Sequence[tuple[str, _Extent]]) -> list[str]:
+    return [name for name, (first, last) in others if place[0] < last and first < place[1]]
 
 
 def _has_died(storage: StorageWeakRef) -> bool:

@@ -84,7 +84,7 @@ def test_an_input_that_is_returned_needs_not_be_given_back() -> None:
     arm._buffers = {0: torch.zeros(64, dtype=torch.uint8)}
     given = Call((Argument(TensorRef(0, "float32", (4,), (1,))),), ())
     (call,) = arm.take_turn(TakeTurn((given,), Conditions(), False)).calls
-    assert (call.shares, call.is_given_back) == ("input 0", True)
+    assert (call.shares, call.is_given_back) == (("input 0",), True)
 
 
 class Forging(InProcessDevice):

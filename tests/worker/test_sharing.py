@@ -38,7 +38,7 @@ def test_a_buffer_is_known_again_after_a_turn() -> None:
 def test_all_that_outputs_share_is_named(keeps: bool) -> None:
     sharing, held, given = Sharing(), torch.zeros(4), torch.zeros(4)
     sharing.remember([held], keeps)
-    assert sharing.of([held, given], [given], {}) == ("input 0", "output 0 of an earlier call")
+    assert sharing.of([held, given], [given], {}) == ("output 0 of an earlier call", "input 0")
 
 
 @pytest.mark.parametrize("keeps", [True, False])

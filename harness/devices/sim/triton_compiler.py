@@ -131,8 +131,9 @@ def _imported(path: str, name: str, line: int) -> Any:
     from triton.runtime import JITFunction, driver
 
     torch.set_num_threads(1)  # the others stayed in the worker
-    for file, begun in [*sys.modules.items()]:  # what was being imported when this process began never ends here
-        if getattr(getattr(begun, "__spec__", None), "_initializing", False) and not file.startswith(("torch", "triton")):
+    for file, module in [*sys.modules.items()]:  # what was being imported when this process began never ends here
+        is_begun = getattr(getattr(module, "__spec__", None), "_initializing", False)
+        if is_begun and not file.startswith(("torch", "triton")):
             del sys.modules[file]
     properties: Any = torch.cuda.get_device_properties(0)
     driver.set_active(DescribedDriver(dataclasses.asdict(properties)))
