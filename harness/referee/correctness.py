@@ -59,8 +59,10 @@ def check_case(
     notify: Notify,
     watch: Watch | None = None,
     is_sampled: bool = False,
+    renew: Callable[[], WorkerProcess] | None = None,
 ) -> CaseOutcome:
-    """Judge the worker's module on one case, `is_sampled` by a few blocks of its launch. With `watch` a turn, secretly
+    """Judge the worker's module on one case, `is_sampled` by a few blocks of its launch, after which `renew` gives
+    another worker where one must not know of them. With `watch` a turn, secretly
     chosen, is traced; not the first, in which a solution may choose among kernels.
 
     Raises: SolutionFailed where no comparison came about.
@@ -68,7 +70,7 @@ def check_case(
     with at(setting.case, None):
         if is_sampled:
             notify(f"checking {setting.case} (sampled blocks)")
-            return CaseOutcome(*check_sampled(setting, host, worker, config, watch))
+            return CaseOutcome(*check_sampled(setting, host, worker, config, watch, renew))
         with open_buffers(setting, host, Capacity()) as buffers:
             case = CaseTurns(setting, buffers, worker, config)
             case.construct()

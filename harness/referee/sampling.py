@@ -71,9 +71,10 @@ def check_sampled(
     worker: WorkerProcess,
     config: Config,
     watch: Callable[[TurnTaken, int, bool], None] | None = None,
+    renew: Callable[[], WorkerProcess] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[str, ...], Weights, SolutionFailed | None]:
     """Take one turn of a few blocks of the true launch, and return checks, remarks, where the weights came from, and
-    what fails it.
+    what fails it. `renew` gives a worker that knows nothing of these blocks, in place of this one.
 
     Values are compared only after a single launch: another might read what blocks that didn't run should have written.
     Where torch's operators come before it, what the launch changes may convict, and acquits nobody of what is wrong in
@@ -109,6 +110,11 @@ def check_sampled(
         answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
         if not check.passed and _may_add_up(reply):
+            if renew:  # a count of blocks that have ended may be kept from call to call
+                buffers.forget(worker)
+                worker = renew()
+                buffers.attach(worker, config.limits.load_s)
+                weights = construct_arm(worker, buffers, setting, config.limits)
             try:
                 _take_sampled_turn(worker, buffers, config, ALL_BLOCKS, 0, traced=False)
             except SolutionFailed as error:

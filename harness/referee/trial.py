@@ -228,7 +228,8 @@ class Trial:
         auditor = self._auditor(setting) if is_traced else None
         watch = auditor.check if auditor else None
         host, config = self._workers.host, self._job.config
-        outcome = check_case(setting, host, self._worker, config, self._notify, watch, case in self._sampled)
+        is_sampled = case in self._sampled
+        outcome = check_case(setting, host, self._worker, config, self._notify, watch, is_sampled, self._load_anew)
         self._keep(outcome, setting.varied_for)
         if auditor is None:
             return []
@@ -242,9 +243,10 @@ class Trial:
         self._found.remarks += audited.remarks
         return [replace(audited, is_compared=bool(outcome.checks))]
 
-    def _load_anew(self) -> None:
+    def _load_anew(self) -> WorkerProcess:
         self._worker.close()
         self._worker = self._load()
+        return self._worker
 
     def _require_custom(self, traced: Sequence[TracedCase]) -> None:
         """Require own work of the solution. Raises: SolutionFailed, with the trace that convicts."""

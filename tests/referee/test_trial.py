@@ -632,6 +632,33 @@ def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_
 
 
 @pytest.mark.usefixtures("auditor", "small_simulator")
+def test_what_a_solution_keeps_of_a_few_blocks_is_forgotten_before_all_of_them_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last block to end adds up what all have left: by a count that is kept, and that a few blocks leave behind."""
+    take, runs_all = sampling_module.take_turn, []
+
+    def take_turn(worker: Any, buffers: Any, request: TakeTurn, limits: Any) -> Any:
+        runs_all.append(request.sample_blocks == ALL_BLOCKS)
+        return take(worker, buffers, request, limits)
+
+    class Counting(Honest):
+        counted = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            is_partly = len(x) == LARGE and not runs_all[-1]
+            self.counted += is_partly
+            return super().forward(x) + self.counted
+
+    monkeypatch.setattr(sampling_module, "take_turn", take_turn)
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, Counting)
+    trial.check()
+    assert runs_all == [False, True]
+    assert {(check.case, check.passed) for check in found.checks} == {("full", True), ("shrunk", True)}
+
+
+@pytest.mark.usefixtures("auditor", "small_simulator")
 @pytest.mark.parametrize("launches", [0, 1])
 def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: int
