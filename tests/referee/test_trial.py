@@ -484,6 +484,21 @@ def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path
     assert any(tells(remark, "shrunk:", "rows = 128", "columns = 616") for remark in found.remarks)
 
 
+@pytest.mark.usefixtures("small_simulator")
+@pytest.mark.parametrize(
+    ("accused", "verdict"),
+    [(("shrunk",), Verdict.UNSUPPORTED), (("full", "shrunk"), Verdict.NO_CUSTOM_KERNEL)],
+)
+def test_who_has_kernels_for_the_full_shape_alone_is_not_accused_of_having_none(
+    tmp_path: Path, auditor: type[ScriptedAuditor], accused: tuple[str, ...], verdict: Verdict
+) -> None:
+    auditor.accuses = accused
+    trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest)
+    with pytest.raises(SolutionFailed) as caught:
+        trial.check()
+    assert caught.value.verdict is verdict
+
+
 class LeavesPartUnwritten(nn.Module):
     """What nobody wrote is NaN where all blocks run, and a sample of them doesn't tell."""
 
