@@ -52,7 +52,8 @@ def with_launch_bounds(tokens: list[Token]) -> list[Token]:
             names = {one.text for one in tokens[left:right] if one.kind == "name"}
             if brace is not None and names.isdisjoint(one.text for one in tokens[right:brace]):  # of parameters
                 most = plain_text(tokens[left + 1 : right])
-                written.insert(brace + 1, Token("code", f" SIM_LAUNCH_BOUNDS({most});", tokens[brace].line))
+                look = Token("code", f" SIM_LAUNCH_BOUNDS({most})", tokens[brace].line)
+                written[brace + 1 : brace + 1] = [look, Token("symbol", ";", tokens[brace].line)]
     return written
 
 

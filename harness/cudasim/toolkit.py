@@ -181,4 +181,4 @@ def _key(torch: Torch, compiler: Compiler) -> str:
 def _sources() -> Iterator[Path]:
     for folder in (_PACKAGE / "runtime", _PACKAGE / "include", SLIM_HEADERS):
         yield from (path for path in folder.rglob("*") if path.is_file())
-    yield from (_PACKAGE / name for name in ("precompiled.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))
+    yield from _PACKAGE.glob("*.py")  # what was compiled by another translation is built anew

@@ -73,6 +73,16 @@ def test_other_torch_gets_its_own_toolkit(tmp_path: Path, monkeypatch: pytest.Mo
     assert ensure_toolkit(tmp_path, print) != first
 
 
+def test_another_translation_gets_its_own_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "cudasim"
+    package.mkdir()
+    (package / "translate.py").write_text("first")
+    monkeypatch.setattr(toolkits, "_PACKAGE", package)
+    first = ensure_toolkit(tmp_path / "cache", print)
+    (package / "translate.py").write_text("second")
+    assert ensure_toolkit(tmp_path / "cache", print).root != first.root
+
+
 def test_checked_build_is_prepared_when_first_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
 

@@ -302,6 +302,13 @@ def test_inline_ptx_keeps_lines(statement: str) -> None:
     assert text.splitlines()[statement.count("\n") + 1] == "int after;"
 
 
+def test_shared_memory_is_declared_behind_the_look_at_the_bounds() -> None:
+    text = body("__global__ void __launch_bounds__(N) k() { extern __shared__ float s[]; s[0] = 1; }")
+    look, _, declared = text.partition("SIM_LAUNCH_BOUNDS(N);")
+    assert look.rstrip().endswith("{")
+    assert declared.lstrip().startswith("typedef float")
+
+
 def test_every_construct_that_is_refused_has_an_example() -> None:
     assert {construct for _, construct, _ in REFUSED} == set(CONSTRUCTS)
 

@@ -120,7 +120,7 @@ __global__ void transposed(const unsigned short* in, unsigned short* out) {  // 
 }
 CASE(ptx_stores_matrix) { transposed<<<1, 32>>>(buffers.at<unsigned short>(0), buffers.at<unsigned short>(1)); }
 
-__global__ void memory(const int* in, int* out, unsigned* sum) {
+__global__ void memory(const int* __restrict__ in, int* out, unsigned* __restrict__ sum) {
   int v[4];
   unsigned long long policy, place;
   unsigned window;
@@ -137,7 +137,7 @@ __global__ void memory(const int* in, int* out, unsigned* sum) {
   asm volatile("st.global.v2.u32 [%0+8], {%1, %2};" ::"l"(place), "r"(v[2]), "r"(v[3]));
   unsigned before;
   asm volatile("prefetch.global.L2 [%0];" ::"l"(in));
-  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(sum), "r"(1) : "memory");
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(&sum[0]), "r"(1) : "memory");
   asm volatile("red.global.max.u32 [%0], %1;" ::"l"(sum + 1), "r"(before) : "memory");
 }
 CASE(ptx_memory) { memory<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1), buffers.at<unsigned>(2)); }

@@ -23,11 +23,11 @@ SIM_PTX void ptx_set(Register& into, Value value) {
   if constexpr (std::is_pointer_v<Register>) into = reinterpret_cast<Register>(uintptr_t(value));
   else into = ptx_as<Register>(value);
 }
-// An operand that is only read; an array is its address.
+// An operand that is only read; an array is its address. By value: a reference to a __restrict__ pointer is none to
+// another.
 template <class Value>
-SIM_PTX auto ptx_input(const Value& value) {
-  if constexpr (std::is_array_v<Value>) return uintptr_t(&value);
-  else return value;
+SIM_PTX Value ptx_input(Value value) {
+  return value;
 }
 
 SIM_PTX char* ptx_address(unsigned long long where, bool is_shared) {
