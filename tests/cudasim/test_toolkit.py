@@ -78,6 +78,7 @@ def test_another_translation_gets_its_own_toolkit(tmp_path: Path, monkeypatch: p
     package.mkdir()
     (package / "translate.py").write_text("first")
     monkeypatch.setattr(toolkits, "_PACKAGE", package)
+    monkeypatch.setattr(toolkits, "SLIM_HEADERS", package)
     first = ensure_toolkit(tmp_path / "cache", print)
     (package / "translate.py").write_text("second")
     assert ensure_toolkit(tmp_path / "cache", print).root != first.root
