@@ -38,7 +38,7 @@ class SolutionFile:
     expected_verdict: Verdict = Verdict.PASSED
     """The verdict that is expected; a gallery of known failures names something else."""
     needs_gpu: bool = False
-    """True where it uses what the simulator doesn't have, such as inline PTX: there it is expected to be
+    """True where it uses what the simulator doesn't have, such as TMA: there it is expected to be
     `unsupported`."""
     compute_capability: str | None = None
     """'9.0' runs on such GPUs alone, '8.0+' on those and newer ones: on others it is expected to be `unsupported`. null

@@ -65,7 +65,7 @@ def test_a_standard_that_torch_s_headers_refuse_is_refused_at_once(
 def test_unsupported_construct_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text('__global__ void k() {\n  asm("nop;");\n}\n')
     assert nvcc.main(["-c", str(tmp_path / "a.cu"), "-o", str(tmp_path / "a.o")], tmp_path) == 3
-    assert capsys.readouterr().err == "harness-sim-unsupported: inline PTX (asm) at line 2 of a.cu\n"
+    assert capsys.readouterr().err == "harness-sim-unsupported: inline PTX (asm), nop at line 2 of a.cu\n"
 
 
 @pytest.mark.parametrize("line", ['asm("nop;");', "int x;", "syntax error("])
