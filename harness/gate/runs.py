@@ -57,12 +57,16 @@ def left_out(evaluation: Evaluation, problem: Problem) -> str | None:
     return None
 
 
+def _written_ns(run: Path) -> int:
+    return max(journal.stat().st_mtime_ns for journal in run.glob("*.jsonl"))
+
+
 def _run_name(results: Path, name: str) -> str:
     runs = sorted(path.name for path in results.glob("*") if next(path.glob("*.jsonl"), None))
     if not runs:
         raise UsageError(f"no run in {results}: make one with 'harness run' or 'harness compare'")
-    if name in ("latest", "last"):  # a run's name begins with its time
-        return max(runs, key=lambda run: (run[:1].isdigit(), run))
+    if name in ("latest", "last"):  # a run's name begins with its time, in seconds
+        return max(runs, key=lambda run: (run[:1].isdigit(), run.partition("-")[0], _written_ns(results / run)))
     matching = [run for run in runs if run == name] or [run for run in runs if name and run.startswith(name)]
     if len(matching) > 1:
         raise UsageError(f"'{name}' is the beginning of {len(matching)} runs: {', '.join(matching[:5])}")

@@ -156,6 +156,12 @@ def test_the_latest_run_is_the_one_whose_name_has_the_latest_time(tmp_path: Path
     assert [evaluation.id for evaluation in read_run(tmp_path, "latest").evaluations] == ["20261122T031035Z-0000"]
 
 
+def test_the_latest_of_one_second_s_runs_is_the_one_written_last(tmp_path: Path) -> None:
+    for second, run in enumerate(("20261122T031035Z-ffff", "20261122T031035Z-0000")):
+        os.utime(Journal(tmp_path, run).append(timed(1_000_000, id=run)), (second, second))
+    assert [evaluation.id for evaluation in read_run(tmp_path, "latest").evaluations] == ["20261122T031035Z-0000"]
+
+
 def test_lines_that_hold_no_evaluation_are_told_of(tmp_path: Path) -> None:
     path = Journal(tmp_path, "run-1").append(timed(1_000_000))
     whole = path.read_text()
