@@ -25,6 +25,7 @@ from harness.referee.answers.roundings import (
     RoundedResults,
     RoundedSums,
     Rounding,
+    TooManySteps,
     answer_with_rounded,
     to_and_back,
 )
@@ -91,7 +92,8 @@ _SUMS = {
 """The formats in which sums of products may be kept, by the problem's precision."""
 _STEPS = (1, 16)
 """The numbers of terms after which such a sum is rounded: a loop's, and those of an instruction of tensor cores."""
-_MOST_TERMS = 2**13
+_MOST_TERMS, _MOST_STEPS = 2**13, 2**14
+"""Longer sums, and the roundings beyond which a reference of many products isn't asked: a second of a GPU's."""
 _OPERANDS = ((0, 1), (0,), (1,))
 """The operands of products that a solution may round: both, or one of them."""
 _SHOWN, _ABSENT, _NOTHING = 0.4, 0.1, 2.0**-7
@@ -106,9 +108,11 @@ _FEWEST = 16
 @dataclass(frozen=True)
 class _Seen:
     """Some rows of a call: its inputs, their right answers, and what the outputs err by. `wrong`: places of elements
-    outside the tolerance; what explains a failure explains them as well."""
+    outside the tolerance; what explains a failure explains them as well. `seed`: what the inputs are drawn with, where
+    these are all rows."""
 
     inputs: list[Any]
+    seed: int | None
     want: tuple[torch.Tensor, ...]
     error: torch.Tensor
     wrong: Sequence[int] = ()
@@ -122,11 +126,13 @@ class _Seen:
         return all(are_alike) and _SHOWN < part < 1 / _SHOWN and self.error.numel() >= _FEWEST
 
 
-def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> str | None:
-    """Name the arithmetic that outputs for these inputs show: one cheaper than the problem's precision, or that; None
-    where they show neither."""
+def computed_in(
+    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], seed: int | None
+) -> str | None:
+    """Name the arithmetic that outputs for these inputs, drawn with this seed, show: one cheaper than the problem's
+    precision, or that; None where they show neither."""
     with suppress(Exception):  # the problem runs in formats that it wasn't written for, and nothing hangs on the name
-        seen = _seen(setting, inputs, outputs)
+        seen = _seen(setting, inputs, outputs, seed)
         coarse = [float(one.norm()) for one in _effects(setting, seen, CHEAPER[setting.precision][-1], _OPERANDS[:1])]
         error, own = float(seen.error.norm()), _OTHERWISE.get(setting.precision, setting.precision)
         if all(error < _NOTHING * effect for effect in coarse):
@@ -137,11 +143,13 @@ def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch
     return None
 
 
-def what_explains(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], check: Check) -> str | None:
+def what_explains(
+    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], seed: int | None, check: Check
+) -> str | None:
     """Say what explains the errors of wrong outputs, about the first elements that a check found; None where nothing
     does that is known here."""
     with suppress(Exception):  # as above
-        seen = _seen(setting, inputs, outputs, check)
+        seen = _seen(setting, inputs, outputs, seed, check)
         if (name := _rounded_to(setting, seen)) not in (None, setting.precision):
             return f"operands rounded to {name} explain it"
         if (name := _summed_in(setting, seen)) is not None:
@@ -154,16 +162,22 @@ def what_explains(setting: Setting, inputs: Sequence[Any], outputs: Sequence[tor
 
 
 def _seen(
-    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], check: Check | None = None
+    setting: Setting,
+    inputs: Sequence[Any],
+    outputs: Sequence[torch.Tensor],
+    seed: int | None,
+    check: Check | None = None,
 ) -> _Seen:
     """Look at the first rows, or at those about the first wrong element of a check. Raises: ValueError where there are
     too many elements, and where errors there aren't finite numbers."""
-    if setting.oracle.rows(inputs, setting.spec) is None and count_elements(inputs, setting.spec) > _MOST_ELEMENTS:
+    is_whole = setting.oracle.rows(inputs, setting.spec) is None
+    if is_whole and count_elements(inputs, setting.spec) > _MOST_ELEMENTS:
         raise ValueError("too many elements, whose rows depend on each other")
     wrong = next((one.index for output in check.outputs for one in output.first_mismatches), ()) if check else ()
     row = wrong[0] if wrong else 0
     some = setting.some_rows(inputs, _EXAMINED, row)
-    want = setting.oracle.answer(copied(some), may_turn=False)
+    known = seed if is_whole else None
+    want = setting.lessons.runs.take(known, "answer", lambda: setting.oracle.answer(copied(some), may_turn=False))
     pairs = list(zip(outputs, want, strict=True))
     starts = [min(row, len(output) - len(right)) if right.dim() else 0 for output, right in pairs]
     got = [
@@ -171,7 +185,7 @@ def _seen(
         for (output, right), start in zip(pairs, starts, strict=True)
     ]
     error = _difference(got, want) - _difference(setting.rounded(want), want)  # results are rounded anyway
-    return _Seen(some, want, error, _places(check, want, starts) if check else ())
+    return _Seen(some, known, want, error, _places(check, want, starts) if check else ())
 
 
 def _places(check: Check, want: Sequence[torch.Tensor], starts: Sequence[int]) -> list[int]:
@@ -215,22 +229,24 @@ def _summed_in(setting: Setting, seen: _Seen) -> str | None:
     """The format in which sums of products were kept, in words."""
     for name in _SUMS[setting.precision]:
         for step in _STEPS:
-            with RoundedSums(ROUNDINGS[name], step, _MOST_TERMS) as sums:
-                kept = setting.oracle.answer(copied(seen.inputs), may_turn=False)
-            moved = _difference(setting.rounded(kept), setting.rounded(seen.want))  # of half an output's last place
-            if sums.count and seen.is_explained_by(moved):
-                return f"sums in {name}"
+            with suppress(TooManySteps):
+                sums = RoundedSums(ROUNDINGS[name], step, _MOST_TERMS, _MOST_STEPS)
+                kept = _answer_in(sums, setting, seen, f"{name} sums {step}")
+                if not kept:
+                    return None
+                moved = _difference(setting.rounded(kept), setting.rounded(seen.want))  # of half an output's last place
+                if seen.is_explained_by(moved):
+                    return f"sums in {name}"
     return None
 
 
 def _effects(setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
     """Yield how far roundings to a format move the right answer: of operands of products, or, without any, of all
     inputs and parameters."""
-    for rounding in _ROUNDINGS[name]:
+    for number, rounding in enumerate(_ROUNDINGS[name]):
         for which in operands:
-            with RoundedProducts(rounding, which) as products:
-                rounded = setting.oracle.answer(copied(seen.inputs), may_turn=False)
-            if not products.count:
+            rounded = _answer_in(RoundedProducts(rounding, which), setting, seen, f"{name} {number} {which}")
+            if not rounded:
                 if not isinstance(rounding, tuple):
                     given = setting.reference, setting.model
                     yield _difference(answer_with_rounded(rounding, *given, copied(seen.inputs)), seen.want)
@@ -238,6 +254,19 @@ def _effects(setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[
                         yield _difference(answer_with_rounded(rounding, *given, copied(seen.inputs)), seen.want)
                 break
             yield _difference(rounded, seen.want)
+
+
+def _answer_in(
+    mode: RoundedSums | RoundedProducts, setting: Setting, seen: _Seen, way: str
+) -> tuple[torch.Tensor, ...]:
+    """The right answer as a mode changes it; empty where it has nothing to change."""
+
+    def answer() -> tuple[torch.Tensor, ...]:
+        with mode:
+            found = setting.oracle.answer(copied(seen.inputs), may_turn=False)
+        return found if mode.count else ()
+
+    return setting.lessons.runs.take(seen.seed, way, answer)
 
 
 def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> torch.Tensor:

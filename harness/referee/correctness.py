@@ -16,8 +16,8 @@ from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken, Weights
-from harness.referee.inputs.draws import Drawn, FairVariants, fair_variants
-from harness.referee.judgement import describe_finding, describe_mismatch
+from harness.referee.inputs.draws import Drawn, FairVariants, fair_variants, leave_out
+from harness.referee.judgement import UnfairVariant, describe_finding, describe_mismatch
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
@@ -152,19 +152,27 @@ class _CaseFindings:
         taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else case.conduct.late())
         self.findings += taken.answered.findings
         whole = case.rng.randrange(len(drawn))
-        for call, one in enumerate(drawn):
-            if not one.decides and case.config.correctness.fragile == "remark":
-                self._remark_on(case.judge(taken, call, "complete"))
-                continue
-            row = case.row_of(taken, call) if call != whole and one.variant is None else None
-            check, self.failed = judge_call(case, taken, call, "row" if row else "complete", row)
-            self.checks.append(check)
+        for call in range(len(drawn)):
+            try:
+                self._judge_call(case, taken, call, is_whole=call == whole)
+            except UnfairVariant:
+                self.remarks.append(leave_out(case.setting, drawn[call]))
             if self.failed:
                 return
-            if one.variant is not None and one.variant.name == "few_terms":
-                self.computed_in = case.computed_in(taken, call)
         if is_idle and self.watch is not None and all(one.variant is None for one in drawn):
             self.watch(taken.answered, taken.wall_ns, is_traced)
+
+    def _judge_call(self, case: CaseTurns, taken: Taken, call: int, is_whole: bool) -> None:
+        """Judge a call of a turn. Raises: UnfairVariant."""
+        one = taken.laid.drawn[call]
+        if not one.decides and case.config.correctness.fragile == "remark":
+            self._remark_on(case.judge(taken, call, "complete"))
+            return
+        row = None if is_whole or one.variant else case.row_of(taken, call)
+        check, self.failed = judge_call(case, taken, call, "row" if row else "complete", row)
+        self.checks.append(check)
+        if not self.failed and one.variant and one.variant.name == "few_terms":
+            self.computed_in = case.computed_in(taken, call)
 
     def _remark_on(self, check: Check) -> None:
         if check.passed:

@@ -32,6 +32,11 @@ _FIRST_INDEX = "take the first one's index, as torch does (argmax, max and min a
 _OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of-bounds"}
 
 
+class UnfairVariant(Exception):
+    """A variant on which a solution fails, and the plainest arithmetic errs by as much as a wrong element: it blames
+    nobody."""
+
+
 def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None:
     """Judge type, structure, shapes, dtypes and device, as the worker describes them. Raises: SolutionFailed."""
     if reply.structure != spec.structure or len(reply.outputs) != len(spec.shapes):
@@ -82,31 +87,37 @@ def judge_values(
     inputs: Sequence[Any],
     setting: Setting,
     tolerances: Sequence[Tolerance] | None = None,
+    seed: int | None = None,
 ) -> tuple[OutputComparison, ...]:
-    """Compare complete outputs with the oracle's. `tolerances`, one per output, replace the problem's own.
+    """Compare complete outputs with the oracle's. `tolerances`, one per output, replace the problem's own: they are a
+    variant's. `seed`: what the inputs are drawn with, so that slow runs of the reference are known to later solutions.
 
     Where values are outside a derived tolerance, the reference's own error on these very inputs is measured as well and
     decides: a right kernel may err where the reference errs. As much is allowed in later comparisons that begin with
     the same tolerances, of other draws. On variants, which have tolerances of their own, a wrong element need only be
     outside; that it is by far the inputs as drawn show. Nor are they tried on all rows: elements at which the reference
     itself is outside, such as one that overflows, aren't compared.
+
+    Raises: UnfairVariant where values are outside and the plainest arithmetic errs without bound.
     """
     first = tuple(tolerances or setting.tolerances)
     held_to = setting.excused.get(first, first)
-    compared = compared_with_oracle(got, inputs, setting, held_to)
+    compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed)
     for _ in range(ROUNDS):
         if all(output.passed for output in compared):
             break
-        milder = setting.milder(compared, inputs, told_by=TOLD_BY if tolerances is None else 1.0)
+        milder = setting.milder(compared, inputs, told_by=TOLD_BY if tolerances is None else 1.0, seed=seed)
         if milder == held_to:
             break
-        held_to, compared = milder, compared_with_oracle(got, inputs, setting, milder)
+        held_to, compared = milder, compared_with_oracle(got, inputs, setting, milder, seed=seed)
         if all(output.passed for output in compared):
             setting.excuse(first, milder)
     if tolerances is not None and not all(output.passed for output in compared):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             eager = setting.oracle.native(copied(inputs))
-            compared = compared_with_oracle(got, inputs, setting, held_to, eager)
+            compared = compared_with_oracle(got, inputs, setting, held_to, eager, seed)
+        if not (all(output.passed for output in compared) or setting.bears(compared, inputs, seed)):
+            raise UnfairVariant
     return compared
 
 
@@ -131,13 +142,14 @@ def compared_with_oracle(
     setting: Setting,
     held_to: Sequence[Tolerance],
     eager: Sequence[torch.Tensor] | None = None,
+    seed: int | None = None,
 ) -> tuple[OutputComparison, ...]:
     """Compare complete outputs with the oracle's, whose errors these tolerances permit; only where `eager` outputs are
-    within them, if there are any."""
+    within them, if there are any. `seed`: as for judge_values()."""
     spec = setting.spec
     forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
     comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
-    for rows, outputs in setting.oracle.pieces(inputs, spec):
+    for rows, outputs in setting.pieces(inputs, seed):
         setting.require_shapes(outputs)
         origin = () if rows.start is None else (rows.start,)
         for number, (comparison, want) in enumerate(zip(comparisons, outputs, strict=True)):

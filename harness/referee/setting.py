@@ -22,7 +22,8 @@ import torch
 
 from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.oracle import FoundRows, Oracle, copied
+from harness.referee.answers.kept import KeptRuns
+from harness.referee.answers.oracle import FoundRows, Oracle, Piece, copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, tensor_bytes
 from harness.referee.answers.reference import Reference
 from harness.referee.tolerance import (
@@ -30,8 +31,8 @@ from harness.referee.tolerance import (
     ErrorEvidence,
     gather_evidence,
     may_excuse,
+    plain_errors,
     with_eager_among_all,
-    with_plain_arithmetic,
 )
 from harness.workspace.problem import Problem
 
@@ -63,6 +64,7 @@ class Lessons:
     oracle: tuple[OracleKind, str | None] | None = None
     """The oracle's kind, and why it isn't in float64."""
     rows: FoundRows = field(default_factory=FoundRows)
+    runs: KeptRuns = field(default_factory=KeptRuns)
     call_s: float | None = None
     """The seconds of a call of the reference's, where they have been asked for."""
     is_short: bool = False
@@ -149,11 +151,32 @@ class Setting:
         return self.answer_with_evidence(inputs)[1]
 
     def answer_with_evidence(
-        self, inputs: Sequence[Any], look: Callable[[Sequence[torch.Tensor]], None] = lambda native: None
+        self,
+        inputs: Sequence[Any],
+        look: Callable[[Sequence[torch.Tensor]], None] = lambda native: None,
+        seed: int | None = None,
     ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
         """The oracle's answer, on the host where the device's memory is too short, and evidence_on(). `look` is shown
-        the reference's own answer first, and may raise."""
-        return gather_evidence(self.oracle, inputs, self.spec, self.problem.precision, look)
+        the reference's own answer first, and may raise. `seed`: as for whole_answer()."""
+        return gather_evidence(
+            self.oracle,
+            inputs,
+            self.spec,
+            self.problem.precision,
+            look,
+            lambda: self.lessons.runs.take(seed, "answer", lambda: self.oracle.answer_if_room(inputs)),
+        )
+
+    def whole_answer(self, inputs: Sequence[Any], seed: int | None) -> tuple[torch.Tensor, ...]:
+        """The oracle's answer in one piece. `seed`: what these inputs, all of them, are drawn with, so that a slow
+        answer is known to later solutions. Raises: torch.OutOfMemoryError."""
+        return self.lessons.runs.take(seed, "answer", lambda: self.oracle.answer_anywhere(inputs, self.spec))
+
+    def pieces(self, inputs: Sequence[Any], seed: int | None) -> Iterator[Piece]:
+        """The oracle's answer piece by piece, as it can be had. `seed`: as for whole_answer()."""
+        if self.oracle.rows(inputs, self.spec) is None:
+            return iter([(slice(None), self.whole_answer(inputs, seed))])
+        return self.oracle.pieces(inputs, self.spec)
 
     @property
     def call_s(self) -> float:
@@ -188,7 +211,7 @@ class Setting:
         )
 
     def milder(
-        self, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float
+        self, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float, seed: int | None = None
     ) -> tuple[Tolerance, ...]:
         """Loosen the tolerances of a comparison by evidence_against() it, as far as a wrong element stays outside by
         the factor `told_by`; as they are where that can't excuse it."""
@@ -196,32 +219,62 @@ class Setting:
         if self.problem.tolerance is not None:
             return tolerances
         try:
-            evidence = self.evidence_against(compared, inputs, told_by)
+            evidence = self.evidence_against(compared, inputs, told_by, seed)
         except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
             return tolerances
         milder = tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
         return milder if may_excuse(milder, compared) else tolerances
 
     def evidence_against(
-        self, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float = TOLD_BY
+        self,
+        compared: Sequence[OutputComparison],
+        inputs: Sequence[Any],
+        told_by: float = TOLD_BY,
+        seed: int | None = None,
+        is_plain: bool = False,
     ) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by
         themselves, as eager computes them among all rows, since for fewer cuDNN may choose an algorithm that errs less,
-        and in the plainest arithmetic where that may excuse it.
+        and in the plainest arithmetic where that may excuse it, or `is_plain`. `seed`: as for whole_answer().
 
         Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
         """
         rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
         divided = self.oracle.rows(inputs, self.spec)
         on = divided.together(inputs, rows) if divided and rows else inputs
-        want, evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision)
-        evidence = tuple(replace(one, told_by=told_by) for one in evidence)
+        seed, take = seed if on is inputs else None, self.lessons.runs.take
+        answers = []
+
+        def measured() -> tuple[ErrorEvidence, ...]:
+            want, evidence = self.answer_with_evidence(on, seed=seed)
+            answers.append(want)
+            return evidence
+
+        evidence = tuple(replace(one, told_by=told_by) for one in take(seed, "evidence", measured))
+        want = answers[0] if answers else self.whole_answer(on, seed)
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             if self.on_gpu and on is not inputs:
                 evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
-        if may_excuse([one.loosest for one in evidence], compared):
-            evidence = with_plain_arithmetic(evidence, self.oracle, on, want, self.spec.dtypes)
+        if is_plain or may_excuse([one.loosest for one in evidence], compared):
+            units = [one.unit for one in evidence]
+            errors = take(
+                seed, "plain arithmetic", lambda: plain_errors(units, self.oracle, on, want, self.spec.dtypes)
+            )
+            evidence = tuple(
+                replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True)
+            )
         return evidence
+
+    def bears(self, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None = None) -> bool:
+        """Say whether the plainest arithmetic keeps a wrong element outside, in the outputs of a variant that a
+        comparison found outside: an honest kernel may err by as much as it does."""
+        try:
+            evidence = self.evidence_against(compared, inputs, 1.0, seed, is_plain=True)
+        except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+            return True
+        return any(
+            not one.passed and found.bears_plain_arithmetic for one, found in zip(compared, evidence, strict=True)
+        )
 
     def require_shapes(self, answers: Sequence[torch.Tensor]) -> None:
         """Require the shapes of the first answer, whatever inputs hold; of some rows those of a row. Raises:

@@ -78,6 +78,11 @@ class ErrorEvidence:
         return 1.25 * self.error <= self._most
 
     @property
+    def bears_plain_arithmetic(self) -> bool:
+        """True where the plainest arithmetic stays within the most, outside of which a wrong element is."""
+        return self.of_plain_arithmetic <= self._most
+
+    @property
     def share(self) -> float:
         """The tolerance, in local scales."""
         wanted = max(self.least, MARGIN * self.error, min(MARGIN * self.of_plain_arithmetic, self._most))
@@ -105,9 +110,11 @@ def gather_evidence(
     spec: OutputSpec,
     precision: str | None,
     look: Callable[[Sequence[torch.Tensor]], None] = lambda native: None,
+    answer: Callable[[], tuple[torch.Tensor, ...] | None] | None = None,
 ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
     """Run the reference in each way in which an honest kernel may compute, and measure the errors of each output.
-    Return the oracle's answer as well. `look` is shown the reference's own answer first, and may raise.
+    Return the oracle's answer as well, which `answer` may know. `look` is shown the reference's own answer first, and
+    may raise.
 
     Raises: InvalidProblem where the reference refuses the inputs, overflows where float64 doesn't, or answers equal
     inputs differently.
@@ -115,7 +122,7 @@ def gather_evidence(
     native: tuple[torch.Tensor, ...] | None
     native = oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
     look(native)
-    want = oracle.answer_if_room(inputs)
+    want = answer() if answer else oracle.answer_if_room(inputs)
     if want is None:
         native = None  # which may have taken the room
         want = oracle.answer_anywhere(inputs, spec)
@@ -170,37 +177,37 @@ def _errors_of(
     return again, errors
 
 
-def with_plain_arithmetic(
-    evidence: Sequence[ErrorEvidence],
+def plain_errors(
+    units: Sequence[Tolerance],
     oracle: Oracle,
     inputs: Sequence[Any],
     want: Sequence[torch.Tensor],
     dtypes: Sequence[torch.dtype],
-) -> tuple[ErrorEvidence, ...]:
-    """Add the errors of the plainest arithmetic, which takes long, to evidence on the same inputs: of serial sums, of
-    results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide, Mathematical
-    Functions), and, for outputs in half precision, of all results rounded to it. `want` are their right values,
-    `dtypes` those of the outputs."""
+) -> tuple[float, ...]:
+    """The errors of the plainest arithmetic, which takes long: of serial sums, of results two units in the last place
+    off, as CUDA's functions are (CUDA C++ Programming Guide, Mathematical Functions), and, for outputs in half
+    precision, of all results rounded to it. `want` are the right values, `units` one local scale and `dtypes` the
+    format of each output."""
     errors = [0.0] * len(want)
 
     def note(found: Sequence[float]) -> None:
         errors[:] = map(max, errors, found)
 
     def distances(outputs: Sequence[torch.Tensor]) -> list[float]:
-        return [distance(got, right, one.unit) for one, got, right in zip(evidence, outputs, want, strict=True)]
+        return [distance(*parts) for parts in zip(outputs, want, units, strict=True)]
 
     with contextlib.suppress(*_UNTRIED):
         if summed := oracle.summed_serially(inputs):
             note(distances(summed))
     for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
-        units = _UNITS if half is None else _units_of(half)
+        last_places = _UNITS if half is None else _units_of(half)
         with contextlib.suppress(*_UNTRIED):
-            more = distances(oracle.perturbed(inputs, seed, units * _FURTHER))
-            found = distances(oracle.perturbed(inputs, seed, units))
+            more = distances(oracle.perturbed(inputs, seed, last_places * _FURTHER))
+            found = distances(oracle.perturbed(inputs, seed, last_places))
             # An answer that jumps is as far off by less: that tells of the jump alone.
             triples = zip(found, more, dtypes, strict=True)
             note([near if half in (None, of) and _GROWS * near < far < math.inf else 0.0 for near, far, of in triples])
-    return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
+    return tuple(errors)
 
 
 def _units_of(half: torch.dtype) -> float:

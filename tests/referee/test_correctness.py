@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from torch import nn
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
+from harness.referee.answers import kept
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers import buffers as buffers_module
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.slots import Capacity
-from harness.referee.correctness import CaseOutcome
+from harness.referee.correctness import CaseOutcome, variants_of
 from harness.referee.inputs.draws import Drawn
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
@@ -653,3 +655,38 @@ def test_who_is_wrong_only_where_inputs_come_late_is_told_so(double: Setting, mo
     verdict, reason = verdict_of(double, computing(lambda x: x * 2 + (1 if now[0].late_inputs else 0)))
     assert verdict is Verdict.NONDETERMINISTIC
     assert tells(reason, "right", "ready", "wrong", "late")
+
+
+SHARP = "torch.sin(10 * x.float().sum(1, keepdim=True)).bfloat16()"
+
+
+def test_a_variant_on_which_plain_arithmetic_errs_like_a_wrong_kernel_blames_nobody(tmp_path: Path) -> None:
+    """A sum that is as short as the output shows little at the drawn scale and all at 16 times it."""
+    setting = setting_of(tmp_path, problem_text(SHARP, "torch.randn(4096, 64).bfloat16() * 0.01"))
+    short = computing(lambda x: torch.sin((10 * x.float().sum(1, keepdim=True)).bfloat16().float()).bfloat16())
+    outcome, _ = checked(setting, short)
+    require_passed(outcome)
+    large = "rescaled (times 2^4)"
+    assert any(tells(remark, large, "decide nothing") for remark in outcome.remarks)
+    later = variants_of(setting)
+    assert large not in {drawn.variant.words for drawn in later.drawn if drawn.variant}
+    assert any(tells(remark, large, "decide nothing") for remark in later.remarks)
+    wrong = computing(lambda x: torch.sin(10 * x.float()[:, 1:].sum(1, keepdim=True)).bfloat16())
+    assert verdict_of(setting, wrong)[0] is Verdict.WRONG_VALUES
+
+
+def test_slow_runs_of_the_reference_are_made_once_for_all_solutions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = setting_of(tmp_path, problem_text("x - x.mean()", "torch.rand(6, 50)"))
+    runs: list[str] = []
+    for name in ("answer", "native"):
+        method = getattr(setting.oracle, name)
+        monkeypatch.setattr(setting.oracle, name, lambda *a, m=method, n=name, **k: (runs.append(n), m(*a, **k))[1])
+    honest = computing(lambda x: x - x.double().mean().float())
+    for is_slow, fewest in ((False, 10), (True, 0)):
+        monkeypatch.setattr(kept, "_SLOW_S", -1.0 if is_slow else math.inf)
+        require_passed(checked(setting, honest)[0])
+        runs.clear()
+        require_passed(checked(setting, honest)[0])
+        assert (len(runs) > fewest) is not is_slow, runs

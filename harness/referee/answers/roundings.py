@@ -65,13 +65,18 @@ _WITH_SUMMAND = (torch.ops.aten.addmm, torch.ops.aten.baddbmm)
 _PLAIN_PRODUCTS = (torch.ops.aten.mm, torch.ops.aten.bmm)
 
 
+class TooManySteps(RuntimeError):
+    """Sums are rounded more often than anybody wants to wait for."""
+
+
 class RoundedSums(OperatorMode):
     """Context: matrix products of at most so many terms keep their sums so rounded, after every `step` of them; `count`
-    says how many there were."""
+    says how many there were. Raises: TooManySteps beyond `most_steps` roundings."""
 
-    def __init__(self, rounding: Rounding, step: int, most_terms: int) -> None:
+    def __init__(self, rounding: Rounding, step: int, most_terms: int, most_steps: int) -> None:
         super().__init__()
         self.count = 0
+        self._steps_left = most_steps
         self._rounding = rounding
         self._step = step
         self._most_terms = most_terms
@@ -84,6 +89,9 @@ class RoundedSums(OperatorMode):
         if left.shape[-1] > self._most_terms:
             return func(*args)
         self.count += 1
+        self._steps_left -= -(-left.shape[-1] // self._step)
+        if self._steps_left < 0:
+            raise TooManySteps
         total = left.new_zeros((*left.shape[:-1], right.shape[-1]))
         for start in range(0, left.shape[-1], self._step):
             stop = start + self._step

@@ -191,10 +191,12 @@ class CaseTurns:
             self.setting.require_shapes(self.setting.oracle.native(make_inputs(self.setting, drawn)))
 
     def judge(self, taken: Taken, call: int, scope: Scope) -> Check:
-        """Judge every value of one call, against inputs made anew: those in the shared buffers may be the worker's."""
+        """Judge every value of one call, against inputs made anew: those in the shared buffers may be the worker's.
+        Raises: UnfairVariant."""
         drawn = taken.laid.drawn[call]
         inputs = make_inputs(self.setting, drawn)
-        compared = judge_values(self.buffers.outputs(taken.laid.slots[call]), inputs, self.setting, drawn.tolerances)
+        got = self.buffers.outputs(taken.laid.slots[call])
+        compared = judge_values(got, inputs, self.setting, drawn.tolerances, drawn.seed)
         del inputs
         self._give_back_if_scarce()
         return self.setting.check(drawn.seed, scope, compared, drawn.variant.words if drawn.variant else None)
@@ -226,8 +228,9 @@ class CaseTurns:
 
     def _shown_by(self, taken: Taken, call: int, show: Callable[..., str | None]) -> str | None:
         try:
-            inputs = make_inputs(self.setting, taken.laid.drawn[call])
-            return show(self.setting, inputs, self.buffers.outputs(taken.laid.slots[call]))
+            drawn = taken.laid.drawn[call]
+            outputs = self.buffers.outputs(taken.laid.slots[call])
+            return show(self.setting, make_inputs(self.setting, drawn), outputs, drawn.seed)
         except (torch.OutOfMemoryError, MemoryError):
             return None
         finally:

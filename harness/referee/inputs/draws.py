@@ -64,6 +64,20 @@ def fair_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) ->
     return found
 
 
+def leave_out(setting: Setting, unfair: Drawn) -> str:
+    """Try no later solution with a variant that turned out to be unfair. Return the remark that says so."""
+    assert unfair.variant is not None
+    remark = (
+        f"{setting.case}: {unfair.variant.words} inputs decide nothing, since the plainest arithmetic errs there by as "
+        "much as a wrong element"
+    )
+    known = setting.lessons.variants
+    if (found := known.get(setting.repeat)) is not None:
+        drawn = tuple(one for one in found.drawn if one.seed != unfair.seed)
+        known[setting.repeat] = FairVariants(drawn, (*found.remarks, remark))
+    return remark
+
+
 def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
     """Draw the problem's variants: one or two strengths of each kind, and where rows are independent one variant of a
     single row."""
@@ -118,7 +132,8 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
         def changed_by(variant: Variant) -> list[Any]:
             return setting.some_rows(variant.apply(drawn(), seed), few)
 
-        fair = fair_inputs(setting, variant, changed_by, plain)
+        is_whole = setting.oracle.rows(drawn(), setting.spec) is None
+        fair = fair_inputs(setting, variant, changed_by, plain, seed if is_whole else None)
     except InvalidProblem:
         return None
     except (torch.OutOfMemoryError, MemoryError):
