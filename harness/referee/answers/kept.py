@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -19,25 +20,28 @@ class KeptRuns:
     """Results by what they are results of: the seed of the inputs, and the way of computing."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, Any] = {}
+        self._kept: dict[Hashable, tuple[Any, torch.device | None]] = {}
         self._nbytes = 0
 
     def take(self, seed: int | None, way: str, make: Callable[[], _Made]) -> _Made:
-        """What was kept, or what `make` gives, which is kept where it took long: tensors, alone or in a tuple, on the
-        host. Without a seed nothing is known of the inputs."""
+        """What was kept, or what `make` gives, which is kept where it took long: a tuple of tensors on the host, and
+        given back on the device of the first where there is room. Without a seed nothing is known of the inputs."""
         key = seed, way
         if seed is not None and key in self._kept:
-            kept: _Made = self._kept[key]
-            return kept
+            kept, device = self._kept[key]
+            if device is not None:
+                with contextlib.suppress(torch.OutOfMemoryError):
+                    kept = tuple(one.to(device) for one in kept)
+            return kept  # type: ignore[no-any-return]
         started = time.monotonic()
         made = make()
-        if seed is None or made is None:
-            return made
-        tensors = [one for one in made if isinstance(one, torch.Tensor)] if isinstance(made, tuple) else []
-        if any(one.is_cuda for one in tensors):
+        tensors = made if isinstance(made, tuple) and made and isinstance(made[0], torch.Tensor) else ()
+        device = tensors[0].device if tensors else None
+        if device and device.type == "cuda":
             torch.cuda.synchronize()
         nbytes = sum(one.nbytes for one in tensors)
-        if time.monotonic() - started > _SLOW_S and self._nbytes + nbytes <= _MOST_BYTES:
+        is_slow = time.monotonic() - started > _SLOW_S
+        if seed is not None and made is not None and is_slow and self._nbytes + nbytes <= _MOST_BYTES:
             self._nbytes += nbytes
-            self._kept[key] = tuple(one.cpu() for one in tensors) if tensors else made
+            self._kept[key] = tuple(one.cpu() for one in tensors) or made, device
         return made

@@ -116,6 +116,12 @@ def test_calls_of_a_turn_may_differ_as_calls_do() -> None:
     require_even_work([], [], EVEN)
 
 
+def test_where_nothing_is_timed_a_call_may_capture_a_graph() -> None:
+    require_even_work([[10 * MS, 380 * MS, 10 * MS]], [], [])
+    with pytest.raises(SolutionFailed, match="some did the work of others"):
+        require_even_work([[10 * MS, 380 * MS, 10 * MS]], EVEN, EVEN)
+
+
 def test_a_turn_that_was_held_up_now_and_then_is_let_pass() -> None:
     require_even_work([], [[10 * US, 9 * MS], [10 * US, 12 * US], [10 * US, 11 * US], [10 * US]], EVEN)
 
