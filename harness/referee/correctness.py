@@ -104,6 +104,8 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
         found.judge(case, [Drawn(next_seed()) for _ in range(calls)], is_traced=index == traced)
         if found.failed:
             return found.outcome(case)
+    if case.setting.repeat not in case.setting.lessons.variants:
+        notify(f"trying the reference of {case.setting.case} with other inputs")
     variants = variants_of(case.setting)
     for _ in range(0 if variants.drawn else _LEAST_TURNS - seeds):
         found.judge(case, [Drawn(next_seed()) for _ in range(most_calls)])

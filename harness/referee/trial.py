@@ -270,6 +270,8 @@ class Trial:
         known = lessons.get(key)
         if known is not None and known.is_short:
             known = None
+        if known is None:
+            self._notify(f"trying the reference of {case}")
         setting = prepare_setting(problem, case, job.seed, self._workers.host.torch_device, repeat, known, job.tries)
         self._found.precision = setting.precision
         if must_be_sampled(setting, self._workers.host):
