@@ -1,4 +1,4 @@
-"""What slow runs of the reference gave, for later solutions that get the same inputs."""
+"""Results of slow runs of the reference, for later solutions that get the same inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KeptRuns:
         self._nbytes = 0
 
     def take(self, seed: int | None, way: str, make: Callable[[], _Made]) -> _Made:
-        """What was kept, or what `make` gives, which is kept where it took long: a tuple of tensors on the host, and
+        """The kept result, or what `make` gives, which is kept where it took long: a tuple of tensors on the host, and
         given back on the device of the first where there is room. Without a seed nothing is known of the inputs."""
         key = seed, way
         if seed is not None and key in self._kept:
