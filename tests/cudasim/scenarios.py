@@ -45,6 +45,7 @@ std::vector<torch::Tensor> all_eight_bits(torch::Tensor x, bool is_e4m3);
 torch::Tensor copies_behind(torch::Tensor x);
 void asm_out_of_bounds(torch::Tensor x);
 void copy_out_of_bounds(torch::Tensor x);
+void matrix_rows(torch::Tensor x, int64_t offset);
 void out_of_bounds(torch::Tensor x, int64_t at);
 void misaligned_above(torch::Tensor x);
 void too_many_threads(torch::Tensor x);
@@ -518,6 +519,8 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "misaligned": lambda _, e: e.scale(_vector(9)[1:], 2.0).tolist(),
     "eight_bits": lambda _, e: [_eight_bits_are_torchs(e, dtype) for dtype in EIGHT_BITS],
     "compiled": lambda _, e: torch.compile(torch.compile(mode="max-autotune")(torch.neg))(_vector(2)).tolist(),
+    "misaligned_rows": lambda _, e: e.matrix_rows(_vector(32), 8),
+    "rows_behind": lambda _, e: e.matrix_rows(_vector(32), 1 << 24),
     "misaligned_above": lambda _, e: e.misaligned_above(_vector(200)),
     "unopted_shared": lambda _, e: e.big_shared(_vector(25600), False, False).isnan().item(),
     "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),

@@ -116,6 +116,8 @@ def test_a_report_that_somebody_took_leaves_a_gap_and_the_whole_trace(outcomes: 
         ("host_pointer", "host-pointer", "write_behind", "<<<1, 1>>>", "argument 1 'out' of the kernel"),
         ("misaligned", "misaligned-address", "scale4", "v", "not aligned"),
         ("misaligned_above", "misaligned-address", "sum_fours", "float4 four = fours[i];", "not aligned"),
+        ("misaligned_rows", "misaligned-address", "load_rows", "ldmatrix", "aligned to 16 bytes"),
+        ("rows_behind", "shared-out-of-bounds", "load_rows", "ldmatrix", "shared memory"),
         ("too_many_threads", "launch-error", "write_behind", "<<<1, 2048>>>", "blocks (2048, 1, 1)"),
         ("too_many_for_its_bounds", "launch-error", "bounded<128>", "<<<1, dim3(8", "__launch_bounds__ allows, 128"),
         ("unopted_shared", "launch-error", "dynamic_sum", "<<<1, 128, nbytes>>>", "102400 bytes of dynamic shared"),

@@ -70,13 +70,25 @@ FaultHandlers::~FaultHandlers() {
 
 }  // namespace sim
 
-extern "C" void sim_trap(const char* what, const char* file, int line) {
+namespace {
+
+[[noreturn]] void end_block(const char* kind, const char* what, cudaError_t error, const char* file, int line) {
   using namespace sim;
   if (!worker || !worker->current) {
     fprintf(stderr, "%s:%d: %s\n", file, line, what);
     abort();
   }
-  report("device-assert", what, {file, line});
-  raise_sticky(cudaErrorAssert);
+  report(kind, what, {file, line});
+  raise_sticky(error);
   worker->abandon_block();
+}
+
+}  // namespace
+
+extern "C" void sim_trap(const char* what, const char* file, int line) {
+  end_block("device-assert", what, cudaErrorAssert, file, line);
+}
+
+extern "C" void sim_misaligned(const char* what, const char* file, int line) {
+  end_block("misaligned-address", what, cudaErrorMisalignedAddress, file, line);
 }

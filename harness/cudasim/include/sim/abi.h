@@ -101,6 +101,7 @@ unsigned sim_active_mask(const char* file, int line);
 unsigned sim_linear_thread(void);
 void sim_before_atomic(void);
 void sim_trap(const char* what, const char* file, int line);
+void sim_misaligned(const char* what, const char* file, int line);
 
 // Memory.
 // `names`: the variables as declared.

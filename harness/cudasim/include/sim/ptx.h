@@ -82,8 +82,8 @@ SIM_PTX unsigned ptx_look_up(unsigned a, unsigned b, unsigned c, unsigned table)
 
 SIM_PTX void ptx_copy_async(char* to, const char* from, unsigned size, unsigned filled, unsigned least, SIM_CALLER) {
   char bytes[16] = {};
-  bool is_aligned = ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) & (size - 1)) == 0;
-  if (size < least || size > 16 || (size & (size - 1)) || !is_aligned) sim_trap("cp.async of no such size or alignment", file, line);
+  if (size < least || size > 16 || (size & (size - 1))) sim_trap("cp.async of no such size", file, line);
+  if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) & (size - 1)) sim_misaligned("a copy isn't aligned to its size", file, line);
   for (unsigned i = 0; i < filled && i < size; i++) bytes[i] = from[i];
   sim_copy_async(to, bytes, size);
 }
@@ -100,7 +100,7 @@ SIM_PTX void ptx_wait_for_copies(int pending) {
 // ---- Matrices of a warp. Of 8 x 8 halves lane l has two neighbours of row l / 4, from column 2 (l % 4) on.
 
 SIM_PTX void ptx_require_row(const char* row, unsigned rows, const char* file, int line) {
-  if (unsigned(sim::lane()) < rows && reinterpret_cast<uintptr_t>(row) % 16) sim_trap("a matrix's row isn't aligned to 16 bytes", file, line);
+  if (unsigned(sim::lane()) < rows && reinterpret_cast<uintptr_t>(row) % 16) sim_misaligned("a matrix's row isn't aligned to 16 bytes", file, line);
 }
 template <int count, bool is_transposed>
 SIM_PTX void ptx_load_matrices(const char* row, unsigned (&into)[count], SIM_CALLER) {
