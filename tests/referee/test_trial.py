@@ -789,3 +789,28 @@ def test_the_full_shape_knows_the_shrunk_case_of_which_its_inputs_may_be_drawn(
     trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest)
     trial.check()
     assert given == {"full": ["full", "shrunk"], "shrunk": ["full", "shrunk"]}
+
+
+def test_who_keeps_an_output_only_while_it_is_timed_is_marked(
+    tmp_path: Path, auditor: type[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Keeping(nn.Module):
+        is_timed = False
+        kept: torch.Tensor | None = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.kept is None or not Keeping.is_timed:
+                self.kept = torch.empty_like(x)
+            return self.kept.copy_(x + x)
+
+    measure = trial_module.TimedCase.measure
+
+    def timed(self: Any, *given: Any) -> Any:
+        Keeping.is_timed = True
+        return measure(self, *given)
+
+    monkeypatch.setattr(trial_module.TimedCase, "measure", timed)
+    trial, found = trial_of(tmp_path, lambda: InProcessWorker(Keeping, times=(1_000,)))
+    trial.check()
+    take_times(trial)
+    assert found.keeps_output
