@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from harness.model.verdict import Verdict
+from harness.referee.answers import kept
 from harness.referee.buffers.slots import can_keep_outputs
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.judgement import judge_values
@@ -46,8 +48,11 @@ def test_parameters_count(tmp_path: Path) -> None:
     assert need_of(made, "full") == Need(2**20, 2**10, 2**12, 2**20 + 2**10 + 2**12)
 
 
-def test_referee_holds_few_copies_of_inputs_whose_rows_depend_on_each_other(tmp_path: Path) -> None:
-    """Half of all it holds is the oracle's, in float64."""
+def test_referee_holds_few_copies_of_inputs_whose_rows_depend_on_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of all it holds is the oracle's, in float64, beside slow answers that it keeps on the host."""
+    monkeypatch.setattr(kept, "_SLOW_S", math.inf)
     made = problem(tmp_path, "return x / x.norm()", "torch.rand(16384, 256)", yaml="")
     setting = prepare_setting(made, "full", 1, "cpu")
     inputs = make_inputs(setting, Drawn(2))

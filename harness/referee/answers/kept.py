@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 import torch
 
+from harness.sandbox.memory import available_bytes
+
 _SLOW_S = 0.1
 """The seconds from which on a run is kept: a reference of Python loops takes one for each answer."""
-_MOST_BYTES = 2**30
-"""The memory of the host's that kept answers of one case may take."""
+_SHARE = 1 / 32
+"""The share of the host's available memory that kept answers of one case may take."""
 _Made = TypeVar("_Made")
 
 
@@ -41,7 +43,7 @@ class KeptRuns:
             torch.cuda.synchronize()
         nbytes = sum(one.nbytes for one in tensors)
         is_slow = time.monotonic() - started > _SLOW_S
-        if seed is not None and made is not None and is_slow and self._nbytes + nbytes <= _MOST_BYTES:
+        if seed is not None and made is not None and is_slow and self._nbytes + nbytes <= available_bytes() * _SHARE:
             self._nbytes += nbytes
             self._kept[key] = tuple(one.cpu() for one in tensors) or made, device
         return made

@@ -71,10 +71,9 @@ def leave_out(setting: Setting, unfair: Drawn) -> str:
         f"{setting.case}: {unfair.variant.words} inputs decide nothing, since the plainest arithmetic errs there by as "
         "much as a wrong element"
     )
-    known = setting.lessons.variants
-    if (found := known.get(setting.repeat)) is not None:
-        drawn = tuple(one for one in found.drawn if one.seed != unfair.seed)
-        known[setting.repeat] = FairVariants(drawn, (*found.remarks, remark))
+    found = setting.lessons.variants[setting.repeat]
+    drawn = tuple(one for one in found.drawn if one.seed != unfair.seed)
+    setting.lessons.variants[setting.repeat] = FairVariants(drawn, (*found.remarks, remark))
     return remark
 
 
@@ -132,8 +131,8 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
         def changed_by(variant: Variant) -> list[Any]:
             return setting.some_rows(variant.apply(drawn(), seed), few)
 
-        is_whole = setting.oracle.rows(drawn(), setting.spec) is None
-        fair = fair_inputs(setting, variant, changed_by, plain, seed if is_whole else None)
+        is_what_is_judged = not (setting.oracle.has_rows or has_open_order(setting))
+        fair = fair_inputs(setting, variant, changed_by, plain, seed if is_what_is_judged else None)
     except InvalidProblem:
         return None
     except (torch.OutOfMemoryError, MemoryError):
