@@ -22,6 +22,7 @@ from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.start import Launch, Surroundings, make_launch
+from harness.sandbox.wire.layout import solutions_folder
 from harness.sandbox.wire.messages import Reply, Request
 from harness.workspace.solution import texts_in
 from harness.workspace.source_hash import judged_files
@@ -169,19 +170,15 @@ class _BuildAttendant:
 
 
 def bring(worker: WorkerProcess, folder: Path, sha256: str | None = None, compilers: str | None = None) -> str:
-    """Give a worker a read-only copy of a solution, with what was built earlier for the very same files; the path of
+    """Give a worker a copy of a solution, with what was built earlier for the very same files; the path of
     solution.py there, for Load. With `compilers` it may report texts of extensions, and gets those that were built.
 
     Raises: HarnessError as seen_files(), MachineError as WorkerProcess.ask().
     """
     worker.compilers = compilers
     worker.holds_solution = True
-    return str(worker.bring(seen_files(folder, sha256), solution_place(folder)) / "solution.py")
-
-
-def solution_place(folder: Path) -> Path:
-    """Return where a solution's copy stands among a worker's files."""
-    return Path("solutions", folder.parent.name, folder.name)
+    place = solutions_folder(worker.folder) / folder.parent.name / folder.name
+    return str(worker.bring(seen_files(folder, sha256), place) / "solution.py")
 
 
 def seen_files(folder: Path, sha256: str | None = None) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from harness.sandbox.family import start_of
 from harness.sandbox.shared_memory import remove_shared_memory
 from harness.sandbox.tree import remove_tree
 from harness.sandbox.user_signal import is_own_user, signal_user
-from harness.sandbox.wire.layout import SHARED_MEMORY, files_folder, own_shared_memory, scratch_folder
+from harness.sandbox.wire.layout import SHARED_MEMORY, files_folder, own_shared_memory, scratch_folder, solutions_folder
 
 _NAME = re.compile(r"harness-worker-(?P<owner>[0-9]{1,10})-(?P<start>[0-9]{1,20})-(?P<space>[0-9]{1,20})-\w{16}(-shm)?")
 _OF_SCRATCH = ("work", "home", "tmp", "cache", "extensions")
@@ -49,10 +49,21 @@ def write_file(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def give_folders(place: Path, scratch: Path) -> None:
+    """Give a place in a worker's scratch folder to the worker, who then may write beside the files there. Elsewhere
+    nothing changes."""
+    if scratch in place.parents:
+        owner = scratch.stat()
+        above = [one for one in place.parents if scratch in one.parents]
+        for folder in (*above, place, *(one for one in place.rglob("*") if one.is_dir())):
+            os.chown(folder, owner.st_uid, owner.st_gid)
+
+
 def show_text(text: str, folder: Path) -> str:
     """A worker's text with paths as its author knows them: nothing of where its copy of the solution lay. `folder` is
     the worker's."""
-    return text.replace(f"{files_folder(folder)}/", "").replace(f"{scratch_folder(folder)}/", "scratch/")
+    text = text.replace(f"{solutions_folder(folder)}/", "solutions/").replace(f"{files_folder(folder)}/", "")
+    return text.replace(f"{scratch_folder(folder)}/", "scratch/")
 
 
 def remove_folder(folder: Path) -> None:

@@ -118,7 +118,7 @@ _KNOWN_CAUSES = (
     ),
     (
         r"(?s)(PermissionError|Read-only file system).*(Errno 13|Errno 30)",
-        "the solution's folder is a read-only copy: write to the current directory or to tempfile",
+        "a worker may write beside solution.py, whose files are read-only, into the current directory and to tempfile",
     ),
     (
         r"(?s)FileNotFoundError.*Errno 2|\[Errno 2\] No such file",

@@ -21,7 +21,7 @@ from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
 from harness.sandbox.conversation import Conversation, WrongAnswer
 from harness.sandbox.family import Leftovers
-from harness.sandbox.folder import show_text, write_file
+from harness.sandbox.folder import give_folders, show_text, write_file
 from harness.sandbox.fork_server import START_S, ForkServers
 from harness.sandbox.memory import available_bytes, oom_kills
 from harness.sandbox.outcome import SolutionFailed, WorkerKilled
@@ -253,24 +253,23 @@ class WorkerProcess:
         assert isinstance(reply, TraceTried)
         self.can_trace = reply.can_trace
 
-    def bring(self, files: Mapping[str, bytes], folder: Path) -> Path:
-        """Give the worker a read-only copy of files, in a `folder` of its own files; where that is. Before any code of
-        theirs runs.
+    def bring(self, files: Mapping[str, bytes], place: Path) -> Path:
+        """Give the worker a copy of files at a `place` in its folder, and return that. Before any code of theirs runs.
 
         Raises: MachineError as ask().
         """
         self.await_start()
         self._look_at_host()
-        place = files_folder(self.folder) / folder
         for name, content in files.items():
             write_file(place / name, content)
+        give_folders(place, scratch_folder(self.folder))
         self.namespace = hash_contents(files.items())
         self._attendant.supply(self, place)
         return place
 
     def bring_text(self, name: str, text: str) -> str:
         """Bring a single file, like bring(); return its path, for Load."""
-        place = Path("problems", str(self._answers))  # one of its name may be there from before
+        place = files_folder(self.folder) / "problems" / str(self._answers)  # one of its name may be there from before
         return str(self.bring({name: text.encode()}, place) / name)
 
     @property

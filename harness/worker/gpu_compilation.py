@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.wire.layout import scratch_folder, solutions_folder
 from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
 from harness.worker.cubin import constant_bytes
 from harness.worker.refusals import is_final
@@ -97,7 +97,7 @@ def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _placed(call: NvccCall, place: Path, folder: Path) -> NvccCall:
     """The call for a source that is there: of the solution's files, or written anew as the build generated it."""
     place.mkdir(parents=True, exist_ok=True)
-    if files_folder(folder) in Path(call.source).parents and Path(call.source).is_file():
+    if solutions_folder(folder) in Path(call.source).parents and Path(call.source).is_file():
         return call
     source = place / Path(call.source).name
     source.write_text(call.text)

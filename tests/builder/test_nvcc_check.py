@@ -11,7 +11,6 @@ import pytest
 
 from harness.builder.build import BuildOutcome
 from harness.builder.nvcc_check import Opinion, SimulatedBuild, ask_nvcc
-from harness.builder.workers import solution_place
 from harness.devices.environment import Nvcc
 from harness.errors import Interrupted, MachineError
 from harness.model.build import ExtensionBuild
@@ -102,7 +101,7 @@ def test_call_is_asked_in_the_worker_s_own_folder(tmp_path: Path) -> None:
     assert request.calls[0].source == "/tmp/w7/scratch/cuda.cu"
     assert 29 < workers.timeouts[0] <= 30
     assert workers.for_build == [True]
-    assert workers.brought == [solution_place(about.solution.folder)]
+    assert workers.brought == [Path("/tmp/w7/scratch/solutions/maxpool2d/plain")]
     (kernel,) = opinion.kernels
     assert (kernel.kernel, kernel.registers, kernel.shared_bytes, kernel.constant_bytes) == ("k", 40, 1024, 540)
     assert (kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes) == (16, 8, 4)

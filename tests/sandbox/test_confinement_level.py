@@ -17,6 +17,7 @@ from harness.run.session import open_session
 from harness.sandbox import process as process_module
 from harness.sandbox.start import Surroundings
 from harness.sandbox.wire import means
+from harness.sandbox.wire.layout import solutions_folder
 from harness.sandbox.wire.means import (
     BUBBLEWRAP,
     CONTAINER,
@@ -74,7 +75,7 @@ def test_a_worker_that_is_confined_less_than_required_loads_nothing(tmp_path: Pa
         workers.start() as worker,
         pytest.raises(MachineError, match="'none' here, and 'files' is required"),
     ):
-        worker.bring({"solution.py": b""}, Path("solutions"))
+        worker.bring({"solution.py": b""}, solutions_folder(worker.folder))
 
 
 @pytest.mark.sim

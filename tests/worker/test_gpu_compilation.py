@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.wire.layout import scratch_folder, solutions_folder
 from harness.sandbox.wire.messages import CompileForGpu, NvccCall, NvccRun
 from harness.worker.cubin import constant_bytes
 from harness.worker.gpu_compilation import ABSENT, compile_for_gpu, cubin_arguments, wanted_architectures
@@ -104,7 +104,7 @@ def test_source_is_written_anew_and_slim_headers_come_first(tmp_path: Path) -> N
 
 
 def test_source_among_the_solution_s_files_is_compiled_where_it_lies(tmp_path: Path) -> None:
-    source = files_folder(tmp_path / "worker") / "solutions" / "kernel.cu"
+    source = solutions_folder(tmp_path / "worker") / "kernel.cu"
     source.parent.mkdir(parents=True)
     source.write_text('#include "beside.cuh"\n')
     nvcc = Scripted(tmp_path, (0, ""))

@@ -1,7 +1,7 @@
 """The places where both sides look for a file; neither tells the other a path.
 
-A worker's folder holds `files`, which the referee writes and the worker reads, and `scratch`, which is the worker's.
-One of the same name lies in the shared memory.
+A worker's folder holds `files`, which the referee writes and the worker reads, and `scratch`, which is the worker's,
+its copy of the solution included. One of the same name lies in the shared memory.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ WORKER_PLACE = "/harness-worker"
 
 
 def files_folder(folder: Path) -> Path:
-    """Return the folder of the sources that the worker loads, and of extensions that were built for them earlier."""
+    """Return the folder of the problem's files, and of extensions that were built earlier."""
     return folder / "files"
 
 
 def scratch_folder(folder: Path) -> Path:
     return folder / "scratch"
+
+
+def solutions_folder(folder: Path) -> Path:
+    """Return the folder of a solution's files. Some build into it."""
+    return scratch_folder(folder) / "solutions"
 
 
 SHARED_MEMORY = Path("/dev/shm")
