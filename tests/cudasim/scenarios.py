@@ -385,6 +385,21 @@ def torch_streams(device: SimDevice, extension: Any) -> object:
     ]
 
 
+def inference_mode(device: SimDevice, extension: Any) -> object:
+    """Views of tensors that were made before, and results of operators on them."""
+    layer, x = nn.Linear(4, 2).cuda(), torch.ones(3, 4, device="cuda")
+    with torch.inference_mode():
+        views = [x.t(), x[0], x.view(12), layer.weight.t()]
+        result = layer(x) - x @ layer.weight.t() - layer.bias
+    x[0] = 5
+    return [
+        *(view.is_inference() for view in views),
+        views[1].tolist(),
+        result.is_inference(),
+        result.abs().max().item() < 1e-5,
+    ]
+
+
 def torch_modules(device: SimDevice, extension: Any) -> object:
     """What solutions take from torch.cuda's own modules is the simulator's, too."""
     torch.cuda.memory.set_per_process_memory_fraction(0.9)

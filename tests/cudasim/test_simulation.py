@@ -58,6 +58,7 @@ NO_MEMORY = "The simulator counts no device memory."
         ("torch_surface", [True, 1, [9, 0], 132, True, [3, 2], True, "cuda:0"], 0),
         ("torch_streams", [[2.0, 2.0], "torch.bfloat16", -1, [0, -3], True, False, NO_MEMORY, True], 0),
         ("torch_modules", [True, True, 0], 0),
+        ("inference_mode", [False, False, False, False, [5.0, 5.0, 5.0, 5.0], True, True], 0),
         ("torch_operators", [True, True, True], 0),
         ("lazy_conjugates", [True] * 10, 0),
         ("sparse_parts", dict.fromkeys(("csr", "csc", "bsr", "bsc", "coo"), True), 0),

@@ -17,8 +17,8 @@ void take_flags(const at::Tensor& tensor, const at::Tensor& like) {
   tensor._set_neg(like.is_neg());
 }
 
-at::Tensor over_storage(c10::Storage storage, c10::DispatchKey key, const at::Tensor& like) {
-  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), like.dtype());
+at::Tensor over_storage(c10::Storage storage, c10::DispatchKeySet keys, const at::Tensor& like) {
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, std::move(storage), keys, like.dtype());
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   take_flags(tensor, like);
   return tensor;
@@ -61,7 +61,7 @@ at::Tensor Aliases::on_cpu(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.is_cuda() || tensor.layout() != at::kStrided) return tensor;
   for (auto& pair : pairs_)
     if (pair.original.is_same(tensor)) return pair.alias;
-  at::Tensor alias = over_storage(cpu_view(tensor.storage()), c10::DispatchKey::CPU, tensor);
+  at::Tensor alias = over_storage(cpu_view(tensor.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor);
   pairs_.push_back({alias, tensor});
   return alias;
 }
@@ -73,7 +73,8 @@ at::Tensor Aliases::on_device(const at::Tensor& result, bool moves) const {
   for (auto& pair : pairs_)  // a view of an input
     if (result.has_storage() && result.storage().nbytes() &&
         result.storage().data() == pair.original.storage().data())
-      return over_storage(pair.original.storage(), c10::DispatchKey::CUDA, result);
+      // In inference mode, too, the view of an ordinary tensor is one.
+      return over_storage(pair.original.storage(), pair.original.key_set(), result);
   return moves ? moved_to_device(result) : result;
 }
 
@@ -85,7 +86,7 @@ void Aliases::write_back() const {
   for (auto& [alias, original] : pairs_) {
     if (same_layout(alias, original)) continue;
     bool same_storage = alias.storage().data() == original.storage().data();
-    at::Tensor now = same_storage ? over_storage(original.storage(), c10::DispatchKey::CUDA, alias)
+    at::Tensor now = same_storage ? over_storage(original.storage(), original.key_set(), alias)
                                   : moved_to_device(alias);
     auto* target = original.unsafeGetTensorImpl();
     target->set_storage_keep_dtype(now.storage());
