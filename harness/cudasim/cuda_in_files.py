@@ -18,7 +18,6 @@ from harness.python_text import literal_value
 
 _PROSE = (".md", ".rst", ".yaml", ".yml")
 _IS_CUDA = re.compile(r"\b__(global|device)__\b|\#[ ]{0,8}include\b")
-_CUDA_GRAPHS = re.compile(r"\btorch\.cuda\.(CUDAGraph|graph|make_graphed_callables)\b")
 _QUOTED = re.compile(r"""(?P<prefix>[A-Za-z]*)(?P<quotes>\"{3}|'{3}|"|')(?P<body>.*)(?P=quotes)""", re.DOTALL)
 _BETWEEN = (tokenize.NL, tokenize.COMMENT)
 _FORMATTED = tuple(getattr(tokenize, name, -1) for name in ("FSTRING_START", "FSTRING_END"))
@@ -35,12 +34,9 @@ def beyond_simulator(files: Mapping[str, str]) -> set[str]:
     """Find the constructs in these files that the simulator refuses."""
     found = set[str]()
     for name, text in files.items():
-        is_python = name.endswith(".py")
-        for piece in _strings(text) if is_python else [text]:
+        for piece in _strings(text) if name.endswith(".py") else [text]:
             if PurePath(name).suffix not in _PROSE and _IS_CUDA.search(piece):
                 found |= constructs_in(piece)
-        if is_python and _CUDA_GRAPHS.search(text):
-            found.add("CUDA graphs")
     return found
 
 

@@ -86,7 +86,7 @@ def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
     gap = breaks + plain_text(tokens[close + 1 : left])
     code = (
         f"::sim::Launcher{{::sim::Configuration({configuration}), {text}, __FILE__, __LINE__}}"
-        f"{gap}.with({arguments})([&](auto&... sim_argument) {{ {kernel}(sim_argument...); }})"
+        f"{gap}.with({arguments})([=](auto&... sim_argument) mutable {{ {kernel}(sim_argument...); }})"
     )
     return start, right + 1, code
 

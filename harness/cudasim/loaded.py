@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.cudasim.compiler import find_torch
@@ -39,7 +40,7 @@ def load_runtime(toolkit: Toolkit) -> Runtime:
     library.sim_torch_is_loaded()
     library.sim_check(int(toolkit.is_checked))
     runtime = Runtime(library)
-    patch_torch(runtime.synchronize, runtime.note_gap)
+    patch_torch(runtime)
 
     import torch.utils.cpp_extension  # says that there is no device, where it finds none
 
@@ -67,20 +68,50 @@ class Runtime:
         library.sim_trace.restype = None
         library.sim_next_place.restype = ctypes.c_int64
         library.sim_reset_errors.restype = None
+        library.sim_current_stream.restype = ctypes.c_void_p
+        library.sim_begin_capture.restype = None
+        library.sim_captured.restype = ctypes.c_int64
         library.sim_mark_written.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
         library.sim_mark_written.restype = None
         # Each is looked up here, before any code of a kernel's author runs: a library's names can be given anew.
         self._report, self._error_string = library.sim_take_report, library.sim_error_string
-        self._sticky_error, self._reset_errors = library.sim_sticky_error, library.sim_reset_errors
+        self._synchronize, self._reset_errors = library.sim_synchronize, library.sim_reset_errors
         self._sample_blocks, self._limit_work = library.sim_sample_blocks, library.sim_limit_work
         self._trace, self._mark_written = library.sim_trace, library.sim_mark_written
         self._next_place, self._note_gap = library.sim_next_place, library.sim_note_gap
+        self._begin_capture, self._end_capture = library.sim_begin_capture, library.sim_end_capture
+        self._captured, self._current_stream = library.sim_captured, library.sim_current_stream
 
     def synchronize(self) -> None:
-        """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
-        error = self._sticky_error()
+        """Raise RuntimeError, worded as torch words it, once a kernel has faulted, or while a graph is captured."""
+        self._require(self._synchronize())
+
+    def _require(self, error: int) -> None:
         if error:
             raise RuntimeError(f"CUDA error: {self._error_string(error).decode()}")
+
+    def begin_capture(self) -> None:
+        """Keep from now on what extensions launch and copy on torch's current stream, instead of running it."""
+        self._begin_capture()
+
+    def end_capture(self) -> None:
+        """End the capture. Raises RuntimeError if it was spoilt by what a capture doesn't allow."""
+        self._require(self._end_capture())
+
+    def captured(self) -> int:
+        """Return how much work all captures have kept, by which `torch.ops.harness_sim.replay` finds it."""
+        return int(self._captured())
+
+    @staticmethod
+    def is_captured(launch: Callable[[], object]) -> bool:
+        """Have the graph that is captured, if one is, keep the launch of a kernel that others run."""
+        from harness.cudasim.graphs import is_kept
+
+        return is_kept(launch)
+
+    def current_stream(self) -> int:
+        """Return the handle of torch's current stream, which is 0, the default one's, unless a graph is captured."""
+        return self._current_stream() or 0
 
     def reset_errors(self) -> None:
         """Forget a fault, as a new process would."""

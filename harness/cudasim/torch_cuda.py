@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any  # torch.cuda's functions take arguments of many shapes, none of which matter here
+from typing import TYPE_CHECKING, Any  # torch.cuda's functions take arguments of many shapes, none of which matter here
 
 import torch
 import torch.cuda
@@ -18,7 +18,10 @@ import torch.cuda.nvtx
 import torch.cuda.random
 import torch.cuda.streams
 
-from harness.cudasim.unsupported import UNSUPPORTED_MARK
+from harness.cudasim.graphs import Graph
+
+if TYPE_CHECKING:
+    from harness.cudasim.loaded import Runtime
 
 _GiB = 1 << 30
 
@@ -70,7 +73,7 @@ class Event:
 class Stream:
     """The default stream, whatever was asked for: all of them are alike."""
 
-    cuda_stream = 0
+    cuda_stream: int
     stream_id = 0
     device_index = 0
     device_type = 1
@@ -83,7 +86,7 @@ class Stream:
         return isinstance(other, Stream)
 
     def __hash__(self) -> int:
-        return hash((self.device, self.cuda_stream))
+        return hash(self.device)
 
     def synchronize(self) -> None:
         torch.cuda.synchronize()
@@ -108,13 +111,12 @@ class Stream:
         return None
 
 
-def patch_torch(synchronize: Callable[[], None], note_gap: Callable[[str], None]) -> None:
-    """Replace what torch without a GPU refuses to do for CUDA. `synchronize` raises pending errors, `note_gap` reports
-    what is refused here, too."""
+def patch_torch(runtime: Runtime) -> None:
+    """Replace what torch without a GPU refuses to do for CUDA."""
     _patch_presence()
     _patch_device()
-    _patch_streams(synchronize)
-    _refuse_graphs(note_gap)
+    _patch_streams(runtime)
+    _patch_graphs(runtime)
     _patch_memory()
     setattr(torch, "compile", _uncompiled)  # noqa: B010
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):  # for profilers
@@ -148,7 +150,6 @@ def _patch_presence() -> None:
         device_count=_always(1),
     )
     torch._C._cuda_getDeviceCount = _always(1)
-    setattr(torch._C, "_cuda_getCurrentRawStream", _always(0))  # noqa: B010 - a CPU build's stubs have no such name
     setattr(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided)  # noqa: B010 - Inductor's code allocates by it
 
 
@@ -205,9 +206,9 @@ def _seed(seed: int) -> None:
     torch.default_generator.manual_seed(seed)
 
 
-def _patch_streams(synchronize: Callable[[], None]) -> None:
+def _patch_streams(runtime: Runtime) -> None:
     def synchronize_device(device: object = None) -> None:
-        synchronize()
+        runtime.synchronize()
 
     def a_stream(device: object = None) -> Stream:
         return Stream()
@@ -221,8 +222,8 @@ def _patch_streams(synchronize: Callable[[], None]) -> None:
         default_stream=a_stream,
         synchronize=synchronize_device,
         ExternalStream=Stream,
-        is_current_stream_capturing=_always(False),
     )
+    setattr(Stream, "cuda_stream", property(lambda stream: runtime.current_stream()))  # noqa: B010
     setattr(torch.Tensor, "record_stream", _always(None))  # noqa: B010
 
 
@@ -242,15 +243,17 @@ def _patch_memory() -> None:
     )
 
 
-def _refuse_graphs(note_gap: Callable[[str], None]) -> None:
-    def refusing(construct: str) -> Callable[..., Any]:
-        def refuse(*_: object, **__: object) -> Any:
-            note_gap(construct)
-            raise NotImplementedError(f"{UNSUPPORTED_MARK} {construct}")
+def _patch_graphs(runtime: Runtime) -> None:
+    def raw_stream(device: int) -> int:
+        return runtime.current_stream()
 
-        return refuse
-
-    _set(**{name: refusing(f"torch.cuda.{name}") for name in ("CUDAGraph", "graph", "make_graphed_callables")})
+    _set(
+        CUDAGraph=type("CUDAGraph", (Graph,), {"runtime": runtime}),
+        graph_pool_handle=_always((0, 0)),
+        is_current_stream_capturing=lambda: runtime.current_stream() != 0,
+    )
+    for name, function in {"_cuda_getCurrentRawStream": raw_stream, "_host_emptyCache": _always(None)}.items():
+        setattr(torch._C, name, function)  # a CPU build's stubs have no such names
 
 
 def _storage_clone(clone_on_cpu: Callable[..., Any]) -> Callable[..., Any]:

@@ -32,7 +32,7 @@ _HEADERS = {
     r"cudaTypedefs": ("the CUDA driver API", r"PFN_\w*|cu[A-Z]\w*"),
     r"ATen/cuda/CUDABlas": ("cuBLAS", r"\w*(cu|CU)(blas|BLAS)\w*|\w*CUDABlas\w*|blas"),
     r"ATen/cuda/CUDASparse": ("cuSPARSE", r"\w*(cu|CU)(sparse|SPARSE)\w*|\w*CUDASparse\w*|sparse"),
-    r"ATen/cuda/CUDAGraph": ("CUDA graphs", r"\w*CUDAGraph\w*|cudaGraph\w*"),
+    r"ATen/cuda/CUDAGraph": ("CUDA graphs in C++", r"\w*CUDAGraph\w*|cudaGraph\w*"),
     r"ATen/native": ("ATen's own CUDA kernels", None),
 }
 """The library of each header's name, and the names by which a source uses that; None if no name would tell."""
@@ -52,7 +52,7 @@ _NAMES = {
     r"cusolver\w+|getCurrentCUDASolver\w*Handle": "cuSOLVER",
     r"nvrtc\w+": "NVRTC",
     r"CUDA_tensor_apply\d": "ATen's own CUDA kernels",
-    r"cudaGraph\w*|CUDAGraph|cudaStreamBeginCapture": "CUDA graphs",
+    r"cudaGraph\w*|CUDAGraph|cudaStreamBeginCapture": "CUDA graphs in C++",
     r"cudaLaunch(Cooperative)?Kernel\w*|cuLaunchKernel\w*": "launches by function instead of <<<>>>",
     r"__cp_async\w*|__pipeline_\w+": "asynchronous copies and barriers",
     r"cuTensorMap\w*|CUtensorMap": "TMA",

@@ -193,7 +193,7 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     "beyond-simulator": FindingKind(
         "what can't be simulated was refused, and the solution goes on without it",
         None,
-        "CUDA graphs, or an operator of torch, tried within try and except",
+        "a CUDA graph, or an operator of torch, tried within try and except",
         "on a GPU other code runs here: judge it on one",
     ),
     "too-much-work": FindingKind(

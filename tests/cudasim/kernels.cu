@@ -426,3 +426,29 @@ torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps) {
   if (cudaGetLastError() != cudaSuccess) exit(1);
   return out;
 }
+
+// What an extension may do while a graph is captured.
+__global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+
+int64_t on_a_stream(torch::Tensor x, torch::Tensor y, std::string what) {
+  float *from = x.data_ptr<float>(), *to = y.data_ptr<float>();
+  cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  const int n = x.numel();
+  void* memory = nullptr;
+  if (what == "kernel") twice<<<1, n, 0, stream>>>(from, to);
+  if (what == "kernel by a variable's name") {
+    auto kernel = twice;
+    kernel<<<1, n, 0, stream>>>(from, to);
+  }
+  if (what == "kernel on the default stream") twice<<<1, n>>>(from, to);
+  if (what == "kernel on torch's default stream") twice<<<1, n, 0, at::cuda::getDefaultCUDAStream()>>>(from, to);
+  if (what == "kernel past the end") twice<<<1, n, 0, stream>>>(from + 1, to);
+  if (what == "copy") return cudaMemcpyAsync(to, from, n * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+  if (what == "fill") return cudaMemsetAsync(to, 0, n * sizeof(float), stream);
+  if (what == "cudaDeviceSynchronize") return cudaDeviceSynchronize();
+  if (what == "cudaStreamSynchronize") return cudaStreamSynchronize(stream);
+  if (what == "cudaMalloc") return cudaMalloc(&memory, n);
+  if (what == "cudaMallocAsync") return cudaMallocAsync(&memory, n, stream);
+  if (what == "cudaLaunchHostFunc") return cudaLaunchHostFunc(stream, [](void*) {}, nullptr);
+  return cudaGetLastError();
+}

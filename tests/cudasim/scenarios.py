@@ -28,6 +28,7 @@ from torch import nn  # noqa: E402
 from torch.utils.cpp_extension import load_inline  # noqa: E402
 
 from harness.sandbox.wire.input_form import take_apart, takes_parts  # noqa: E402
+from tests.cudasim import graph_scenarios  # noqa: E402
 
 DECLARATIONS = """
 torch::Tensor vector_add(torch::Tensor a, torch::Tensor b);
@@ -63,6 +64,7 @@ void inactive_lane(torch::Tensor x);
 torch::Tensor pool(torch::Tensor x, bool wide);
 void nested_launch(torch::Tensor out);
 torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps);
+int64_t on_a_stream(torch::Tensor x, torch::Tensor y, std::string what);
 """
 
 GiB = 1 << 30
@@ -403,19 +405,8 @@ def inference_mode(device: SimDevice, extension: Any) -> object:
 def torch_modules(device: SimDevice, extension: Any) -> object:
     """What solutions take from torch.cuda's own modules is the simulator's, too."""
     torch.cuda.memory.set_per_process_memory_fraction(0.9)
-    graphs = torch.cuda.graphs.CUDAGraph is torch.cuda.CUDAGraph  # which refuses
+    graphs = torch.cuda.graphs.CUDAGraph is torch.cuda.CUDAGraph
     return [graphs, torch.cuda.streams.Stream is torch.cuda.Stream, torch.cuda.memory.memory_allocated()]
-
-
-def cuda_graph(device: SimDevice, extension: Any) -> object:
-    return torch.cuda.CUDAGraph()
-
-
-def cuda_graph_or_not(device: SimDevice, extension: Any) -> object:
-    try:
-        return torch.cuda.graph(None)
-    except NotImplementedError:
-        return "without"
 
 
 def lazy_conjugates(device: SimDevice, extension: Any) -> object:
@@ -524,7 +515,12 @@ def _long_work(device: SimDevice, extension: Any, blocks: int, steps: int, launc
     return took
 
 
-OWN = {name: made for name, made in globals().items() if isfunction(made) and made.__module__ == __name__}
+OWN = {
+    name: made
+    for module in (sys.modules[__name__], graph_scenarios)
+    for name, made in vars(module).items()
+    if isfunction(made) and made.__module__ == module.__name__
+}
 SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "work_within_limit": lambda device, extension: _long_work(device, extension, 64, 100),
     "too_many_blocks": lambda device, extension: _long_work(device, extension, 1 << 20, 100_000),

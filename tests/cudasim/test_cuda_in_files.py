@@ -34,7 +34,7 @@ def test_what_is_no_python_is_read_as_far_as_it_is() -> None:
     ("statement", "construct"),
     [
         ('asm volatile("wgmma.fence.sync.aligned;");', "inline PTX (asm)"),
-        ("cudaGraphLaunch(graph, stream);", "CUDA graphs"),
+        ("cudaGraphLaunch(graph, stream);", "CUDA graphs in C++"),
         ("thrust::sort(a, b);", "Thrust"),
         ("tex2D(x, y);", "textures and surfaces"),
     ],
@@ -57,10 +57,8 @@ def test_words_about_it_are_nothing_that_is_refused() -> None:
     assert beyond_simulator({"solution.py": '"""Without asm or thrust::sort()."""\n# __global__ asm\n'}) == set()
 
 
-def test_what_is_refused_of_python_is_found() -> None:
-    use = "g = torch.cuda.CUDAGraph()"
-    assert beyond_simulator({"solution.py": f"import torch\n{use}\n"}) == {"CUDA graphs"}
-    assert beyond_simulator({"k.cu": use}) == set()
+def test_python_s_graphs_are_simulated() -> None:
+    assert beyond_simulator({"solution.py": "import torch\ng = torch.cuda.CUDAGraph()\n"}) == set()
 
 
 def test_a_text_without_an_end_is_read_once() -> None:

@@ -163,7 +163,6 @@ def test_what_cannot_be_simulated_is_told(outcomes: Outcomes, scenario: str, wor
         ("device_assert", "CUDA error: device-side assert triggered"),
         ("vector_add_of_cpu_tensors", "inputs must be on the GPU"),
         ("error_is_sticky", "CUDA error: an illegal memory access was encountered"),
-        ("cuda_graph", "harness-sim-unsupported: torch.cuda.CUDAGraph"),
     ],
 )
 def test_error_reads_as_torch_or_the_simulator_words_it(outcomes: Outcomes, scenario: str, error: str) -> None:
@@ -224,7 +223,6 @@ def test_launches_of_kernels_are_unsupported_where_no_source_shows_them(
 @pytest.mark.parametrize(
     ("scenario", "gap"),
     [
-        ("cuda_graph_or_not", "torch.cuda.graph"),
         ("operator_without_cpu_kernel", "torch operator aten::_fused_dropout has no CPU kernel"),
     ],
 )

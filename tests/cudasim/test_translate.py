@@ -22,7 +22,7 @@ def test_lines_keep_their_numbers() -> None:
 def test_launch_becomes_a_call_with_its_name_and_place() -> None:
     assert body("add<<<grid, 256>>>(a, b);") == (
         "::sim::Launcher{::sim::Configuration(grid, 256), SIM_TEXT(add), __FILE__, __LINE__}"
-        ".with(a, b)([&](auto&... sim_argument) { add(sim_argument...); });"
+        ".with(a, b)([=](auto&... sim_argument) mutable { add(sim_argument...); });"
     )
 
 
@@ -217,7 +217,7 @@ REFUSED = [
     ("#include <cutlass/cutlass.h>\ncutlass::half_t h;", "CUTLASS", 2),
     ("#include <cuda/std/array>\ncuda::std::array<int, 2> a;", "libcu++", 1),
     ("#include <ATen/native/cuda/Loops.cuh>", "ATen's own CUDA kernels", 1),
-    ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
+    ("cudaGraphLaunch(g, s);", "CUDA graphs in C++", 1),
     ("CUtensorMap m;", "TMA", 1),
     ("cuModuleLoad(&m, p);", "the CUDA driver API", 1),
     ("cg::multi_grid_group g;", "barriers of several devices", 1),

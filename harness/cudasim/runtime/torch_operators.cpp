@@ -249,6 +249,8 @@ Tensor map_buffer(int64_t fd, int64_t offset, int64_t nbytes, int64_t period, bo
   return tensor;
 }
 
+bool is_pinned(const Tensor& tensor) { return tensor.is_cpu() && sim_is_device_memory(tensor.const_data_ptr()); }
+
 int64_t copy_touched(const Tensor& source, const Tensor& destination) {
   return int64_t(sim_copy_touched(destination.mutable_data_ptr(), source.const_data_ptr(), source.nbytes()));
 }
@@ -318,6 +320,10 @@ TORCH_LIBRARY(harness_sim, library) {
               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &map_buffer));
   library.def("copy_touched(Tensor source, Tensor(a!) destination) -> int",
               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &copy_touched));
+  library.def("is_pinned(Tensor tensor) -> bool",
+              torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &is_pinned));
+  library.def("replay(int first, int end) -> ()",
+              torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &sim_replay));
   library.def("count_unwritten(Tensor tensor) -> (int, int)",
               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &count_unwritten));
 }

@@ -39,7 +39,7 @@ class SimDevice(WorkerDevice):
         self._launches = 0
         self._findings: list[Finding] = []
         self._account: Account | None = None
-        self._triton = TritonKernels(runtime.mark_written, runtime.next_place)
+        self._triton = TritonKernels(runtime.mark_written, runtime.next_place, runtime.is_captured)
         self._triton.offer()
         for language in OF_GPUS_ALONE:
             sys.modules[language.module] = None  # type: ignore[assignment]  # installed or not, importing it fails

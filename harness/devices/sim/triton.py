@@ -49,11 +49,17 @@ _NO_TENSOR = "constexpr"
 class TritonKernels:
     """Account of the kernels of Triton's that ran in this process, and how the next ones are to run."""
 
-    def __init__(self, mark_written: Callable[[int, int], None], next_place: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        mark_written: Callable[[int, int], None],
+        next_place: Callable[[], int],
+        is_captured: Callable[[Callable[[], None]], bool],
+    ) -> None:
         """`mark_written` is told address and number of the bytes that kernels write; `next_place` gives each launch its
-        place among all that runs."""
+        place among all that runs; `is_captured` keeps a launch for a CUDA graph, where one is captured."""
         self._mark_written = mark_written
         self._next_place = next_place
+        self._is_captured = is_captured
         self.ran: list[tuple[str, int, int]] = []
         """The kernel, the number of programs and the place of each launch since the trace began."""
         self._findings: list[Finding] = []
@@ -166,6 +172,8 @@ class TritonKernels:
 
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
+            if self._is_captured(lambda: launched(executor, *args, **kwargs)):
+                return
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
             self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, self._sampled, self._work_s)
             launch.has_own_pointers = any(map(_is_mere_address, [*args, *kwargs.values()]))

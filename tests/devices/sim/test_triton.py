@@ -56,6 +56,10 @@ KERNEL = "tl.store(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)"
 CALL = "double[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)"
 TUNED = "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})], key=['n'])"
 BY_META = "double[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())"
+IN_A_GRAPH = f"""graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            {CALL}
+        0"""
 SIGN = """value = tl.load(x + at, mask=at < n)
     tl.store(y + at, 2 * libdevice.copysign(libdevice.abs(value), value), mask=at < n)"""
 WHOLE = """value = tl.load(x + at, mask=at < n)
@@ -218,6 +222,8 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "asks_for_registers": (Verdict.UNSUPPORTED, KERNEL, WARMED_UP + "warm._init_handles(); " + CALL),
     "launches_what_is_compiled": (Verdict.UNSUPPORTED, KERNEL, WARMED_UP + "warm[(1, 1, 1)](x, y)"),
     "asks_a_launch": (Verdict.UNSUPPORTED, KERNEL, f"made = {CALL}; made.n_regs"),
+    "in_a_graph": (Verdict.PASSED, KERNEL, f"{IN_A_GRAPH}; graph.replay()"),
+    "in_a_graph_that_is_not_replayed": (Verdict.WRONG_VALUES, KERNEL, IN_A_GRAPH),
     "measures": (Verdict.UNSUPPORTED, KERNEL, f"triton.testing.do_bench(lambda: {CALL})"),
     "defined_on_one_path": (Verdict.COMPILE_ERROR, ON_ONE_PATH, CALL),
     "breaks_off": (Verdict.COMPILE_ERROR, BREAKS_OFF, CALL),
@@ -374,7 +380,7 @@ def test_a_compiler_that_is_late_is_ended_and_knows_nothing(tmp_path: Path) -> N
 
 
 def test_the_interpreter_enters_a_function_s_language_once_a_launch() -> None:
-    kernels, entered = TritonKernels(lambda *_: None, lambda: 0), list[str]()
+    kernels, entered = TritonKernels(lambda *_: None, lambda: 0, lambda launch: False), list[str]()
     enter = kernels._once_a_launch(entered.append)
     for _ in range(2):
         kernels._launch = TritonLaunch("double", {}, sampled=None, work_s=None)

@@ -63,6 +63,8 @@ SIM_THREAD_LOCAL sim_extent gridDim;
   ITEM(cudaErrorLaunchFailure, 719) \
   ITEM(cudaErrorCooperativeLaunchTooLarge, 720) \
   ITEM(cudaErrorNotSupported, 801) \
+  ITEM(cudaErrorStreamCaptureUnsupported, 900) \
+  ITEM(cudaErrorStreamCaptureInvalidated, 901) \
   ITEM(cudaErrorUnknown, 999)
 #define SIM_ERROR(name, number) name = number,
 typedef enum cudaError { SIM_ERRORS(SIM_ERROR) } cudaError_t;
@@ -127,6 +129,20 @@ int sim_is_checking(void);
 void sim_mark_written(void* pointer, size_t nbytes);
 size_t sim_count_unwritten(const void* pointer, size_t nbytes, size_t* first);
 size_t sim_copy_touched(void* destination, const void* source, size_t nbytes);
+
+// Graphs: while torch's current stream is captured, the one that is not null, what is meant for it is kept instead of run.
+void sim_begin_capture(void);
+cudaError_t sim_end_capture(void);
+int sim_is_capturing(void);
+void* sim_current_stream(void);
+bool sim_captures(const void* stream);
+void sim_capture(void (*run)(void*), void* work);
+// How many pieces of work all captures have kept; replays run some of them, in their order.
+int64_t sim_captured(void);
+void sim_replay(int64_t first, int64_t end);
+// For what a capture doesn't allow: its error, which spoils the capture, or an exception where that is a gap of ours.
+cudaError_t sim_synchronize(void);
+void sim_refuse_in_capture(const char* what);
 
 // Errors and the account that the harness reads.
 cudaError_t sim_last_error(int clear);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/abi.h"
+#include "sim/capture.h"
 
 // Stands first in a kernel with __launch_bounds__; 0 is none. A second argument says how many blocks should fit.
 #define SIM_LAUNCH_BOUNDS(...) \
@@ -22,8 +23,9 @@ constexpr unsigned first(unsigned most, Others...) {
 struct Configuration {
   dim3 grid, block;
   size_t dynamic_shared;
-  Configuration(dim3 grid_, dim3 block_ = 1, size_t dynamic_shared_ = 0, const void* = nullptr)
-      : grid(grid_), block(block_), dynamic_shared(dynamic_shared_) {}
+  const void* stream;
+  Configuration(dim3 grid_, dim3 block_ = 1, size_t dynamic_shared_ = 0, const void* stream_ = nullptr)
+      : grid(grid_), block(block_), dynamic_shared(dynamic_shared_), stream(stream_) {}
 };
 
 // Arguments are copied at the launch, as the hardware does, and handed to each thread afresh.
@@ -36,6 +38,7 @@ struct BoundLaunch {
 
   template <class Kernel>
   void operator()(Kernel&& run) {
+    if (is_captured(configuration.stream, [launch = *this, run]() mutable { launch(Kernel(run)); })) return;
     struct Call {
       Kernel* run;
       std::tuple<Arguments...>* arguments;

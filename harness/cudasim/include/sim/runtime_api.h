@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "sim/abi.h"
+#include "sim/capture.h"
 #include "sim/runtime_types.h"
 
 // Errors.
@@ -21,19 +22,23 @@ static inline const char* cudaGetErrorName(cudaError_t error) {
 }
 static inline cudaError_t cudaGetLastError() { return sim_last_error(1); }
 static inline cudaError_t cudaPeekAtLastError() { return sim_last_error(0); }
-static inline cudaError_t cudaDeviceSynchronize() { return sim_sticky_error(); }
+static inline cudaError_t cudaDeviceSynchronize() { return sim_synchronize(); }
 
 // Memory.
 template <class T>
 static inline cudaError_t cudaMalloc(T** pointer, size_t nbytes) {
+  *pointer = nullptr;
+  if (sim_is_capturing()) return sim_synchronize();
   *pointer = static_cast<T*>(sim_device_alloc(nbytes));
   return *pointer ? sim_sticky_error() : cudaErrorMemoryAllocation;
 }
 template <class T>
 static inline cudaError_t cudaMallocAsync(T** pointer, size_t nbytes, cudaStream_t) {
+  sim_refuse_in_capture("cudaMallocAsync");
   return cudaMalloc(pointer, nbytes);
 }
 static inline cudaError_t cudaFree(void* pointer) {
+  sim_refuse_in_capture("cudaFree");
   if (pointer && sim_device_free(pointer)) return cudaErrorInvalidValue;
   return sim_sticky_error();
 }
@@ -50,6 +55,7 @@ static inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr
 static inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return sim_sticky_error(); }
 template <class T>
 static inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t nbytes, cudaMemPool_t, cudaStream_t) {
+  sim_refuse_in_capture("cudaMallocFromPoolAsync");
   return cudaMalloc(pointer, nbytes);
 }
 template <class T>
@@ -76,8 +82,18 @@ static inline cudaError_t cudaMemcpy(void* to, const void* from, size_t nbytes, 
   memmove(to, from, nbytes);
   return sim_sticky_error();
 }
+// A graph's copies read and write when it is replayed, by which time the host's memory may be gone.
+static inline bool sim_captures_copy(cudaStream_t stream, const void* to, const void* from) {
+  if (!sim_captures(stream)) return false;
+  if (!sim_is_device_memory(to) || !sim_is_device_memory(from)) sim_refuse_in_capture("a copy of the host's memory");
+  return true;
+}
 static inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t nbytes, cudaMemcpyKind kind,
-                                          cudaStream_t = nullptr) {
+                                          cudaStream_t stream = nullptr) {
+  if (sim_captures_copy(stream, to, from)) {
+    sim::is_captured(stream, [=] { cudaMemcpy(to, from, nbytes, kind); });
+    return cudaSuccess;
+  }
   return cudaMemcpy(to, from, nbytes, kind);
 }
 // `pitch` is the distance of two rows in bytes, `width` a row's bytes.
@@ -90,7 +106,8 @@ static inline cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* fr
 }
 static inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                             size_t width, size_t height, cudaMemcpyKind kind,
-                                            cudaStream_t = nullptr) {
+                                            cudaStream_t stream = nullptr) {
+  if (sim_captures(stream)) sim_refuse_in_capture("cudaMemcpy2DAsync");
   return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
 template <class T>
@@ -102,7 +119,8 @@ static inline cudaError_t cudaMemset(void* pointer, int byte, size_t nbytes) {
   sim_fill(pointer, byte, nbytes);
   return sim_sticky_error();
 }
-static inline cudaError_t cudaMemsetAsync(void* pointer, int byte, size_t nbytes, cudaStream_t = nullptr) {
+static inline cudaError_t cudaMemsetAsync(void* pointer, int byte, size_t nbytes, cudaStream_t stream = nullptr) {
+  if (sim::is_captured(stream, [=] { cudaMemset(pointer, byte, nbytes); })) return cudaSuccess;
   return cudaMemset(pointer, byte, nbytes);
 }
 static inline cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, size_t height) {
@@ -111,7 +129,8 @@ static inline cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, si
   return sim_sticky_error();
 }
 static inline cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int byte, size_t width, size_t height,
-                                            cudaStream_t = nullptr) {
+                                            cudaStream_t stream = nullptr) {
+  if (sim_captures(stream)) sim_refuse_in_capture("cudaMemset2DAsync");
   return cudaMemset2D(pointer, pitch, byte, width, height);
 }
 template <class T>
@@ -124,7 +143,8 @@ static inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, 
 template <class T>
 static inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t nbytes, size_t offset = 0,
                                                   cudaMemcpyKind kind = cudaMemcpyHostToDevice,
-                                                  cudaStream_t = nullptr) {
+                                                  cudaStream_t stream = nullptr) {
+  if (sim_captures(stream)) sim_refuse_in_capture("cudaMemcpyToSymbolAsync");
   return cudaMemcpyToSymbol(symbol, from, nbytes, offset, kind);
 }
 template <class T>
@@ -155,7 +175,8 @@ static inline cudaError_t cudaMemGetInfo(size_t* free_nbytes, size_t* total_nbyt
 template <class T>
 static inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t nbytes, size_t offset = 0,
                                                     cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
-                                                    cudaStream_t = nullptr) {
+                                                    cudaStream_t stream = nullptr) {
+  if (sim_captures(stream)) sim_refuse_in_capture("cudaMemcpyFromSymbolAsync");
   return cudaMemcpyFromSymbol(to, symbol, nbytes, offset, kind);
 }
 template <class T>
@@ -192,8 +213,8 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return sim_sticky_error();
 }
-static inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return sim_sticky_error(); }
-static inline cudaError_t cudaStreamQuery(cudaStream_t) { return sim_sticky_error(); }
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return sim_synchronize(); }
+static inline cudaError_t cudaStreamQuery(cudaStream_t) { return sim_synchronize(); }
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return sim_sticky_error(); }
 static inline cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   *flags = sim::is_created(stream) ? stream->flags : cudaStreamDefault;
@@ -203,12 +224,14 @@ static inline cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priori
   *priority = sim::is_created(stream) ? stream->priority : 0;
   return sim_sticky_error();
 }
-static inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+static inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  if (sim_captures(stream)) sim_refuse_in_capture("cudaLaunchHostFunc");
   function(data);
   return sim_sticky_error();
 }
 static inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
                                                 unsigned) {
+  if (sim_captures(stream)) sim_refuse_in_capture("cudaStreamAddCallback");
   function(stream, sim_sticky_error(), data);
   return sim_sticky_error();
 }

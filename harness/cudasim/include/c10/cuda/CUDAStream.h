@@ -1,4 +1,4 @@
-// torch's streams: there is one, the default.
+// torch's streams: there is one, the default, and a handle for the current one while it is captured.
 #pragma once
 #include <c10/core/Stream.h>
 #include <c10/cuda/CUDAException.h>
@@ -10,9 +10,9 @@ class CUDAStream {
  public:
   explicit CUDAStream(c10::Stream stream = c10::Stream(c10::Stream::DEFAULT, c10::Device(c10::DeviceType::CUDA, 0)))
       : stream_(stream) {}
-  operator cudaStream_t() const { return nullptr; }
+  operator cudaStream_t() const { return static_cast<cudaStream_t>(is_default_ ? nullptr : sim_current_stream()); }
   operator c10::Stream() const { return stream_; }
-  cudaStream_t stream() const { return nullptr; }
+  cudaStream_t stream() const { return *this; }
   c10::Stream unwrap() const { return stream_; }
   c10::Device device() const { return stream_.device(); }
   c10::DeviceIndex device_index() const { return 0; }
@@ -20,12 +20,19 @@ class CUDAStream {
   bool query() const { return true; }
   void synchronize() const { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
 
+  static CUDAStream of_default() {
+    CUDAStream stream;
+    stream.is_default_ = true;
+    return stream;
+  }
+
  private:
   c10::Stream stream_;
+  bool is_default_ = false;
 };
 
 inline CUDAStream getCurrentCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(); }
-inline CUDAStream getDefaultCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(); }
+inline CUDAStream getDefaultCUDAStream(c10::DeviceIndex = -1) { return CUDAStream::of_default(); }
 inline CUDAStream getStreamFromPool(bool = false, c10::DeviceIndex = -1) { return CUDAStream(); }
 inline CUDAStream getStreamFromExternal(cudaStream_t, c10::DeviceIndex) { return CUDAStream(); }
 inline void setCurrentCUDAStream(CUDAStream) {}
