@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.cudasim.inline_ptx import PTX_HEADER, PTX_MARK, with_inline_ptx
+from harness.cudasim.kernel_addresses import with_kernel_names
 from harness.cudasim.launches import refuse_nested_launches, with_launch_bounds, with_launches
 from harness.cudasim.shared_memory import with_shared_memory
+from harness.cudasim.spinning import with_turns
 from harness.cudasim.tokens import tokenize
 from harness.cudasim.unsupported import Unsupported, refuse_unsupported, without_unused
 
@@ -28,6 +30,7 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
     refuse_unsupported(tokens, is_header=is_header)
     refuse_nested_launches(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
+    tokens = with_kernel_names(with_turns(tokens))
     tokens = with_launches(with_shared_memory(with_launch_bounds(tokens), is_header))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"')
     text = "".join(token.text for token in tokens)

@@ -11,6 +11,7 @@ from tests.conformance.themes import (
     half,
     integers,
     launch,
+    launch_functions,
     matrices,
     memory,
     ptx,
@@ -21,6 +22,7 @@ from tests.conformance.themes import (
 
 _THEMES = (
     launch,
+    launch_functions,
     memory,
     warps,
     groups,

@@ -14,6 +14,7 @@ from tests.machine import ROOT
 PAGE = ROOT / "docs/simulator_language.md"
 TITLES = {
     "launch": "Launches and arguments",
+    "launch_functions": "Launches and arguments",
     "memory": "Memory",
     "warps": "Barriers, votes and shuffles",
     "groups": "Cooperative groups",

@@ -55,6 +55,35 @@ def test_kernel_expression_is_found(launch: str, kernel: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cast", "code"),
+    [
+        ("void* f = (void*)k<1, 2>;", 'void* f = ::sim::KernelName{"k"}->*k<1, 2>;'),
+        ("f = b ? (const void *)&ns::k : g;", 'f = b ? ::sim::KernelName{"k"}->*&ns::k : g;'),
+        ("g(reinterpret_cast<void*>(k<1>))", 'g(reinterpret_cast<void*>(::sim::KernelName{"k"}->*k<1>))'),
+        ("cudaLaunchCooperativeKernel((void*)k<1>, 2)", "cudaLaunchCooperativeKernel(k<1>, 2)"),
+        ("cudaLaunchKernel((const void*)chosen, 2)", "cudaLaunchKernel(chosen, 2)"),
+        ("void* a[] = {(void*)&x, (void*)k(x)};", "void* a[] = {(void*)&x, (void*)k(x)};"),
+    ],
+)
+def test_kernel_is_known_by_its_address(cast: str, code: str) -> None:
+    declared = "__global__ void __launch_bounds__(64) k(int);\n"
+    assert body(declared + cast) == declared + code
+
+
+@pytest.mark.parametrize(
+    ("loop", "gives_turn"),
+    [
+        ("while (*(volatile int*)flag < n);", True),
+        ("volatile int* done = flag; while (done[0] == 0) {}", True),
+        ("volatile int* done = flag; while (i < n) {}", False),
+        ('asm volatile("" : : : "memory"); while (i < n) {}', False),
+    ],
+)
+def test_loop_on_something_volatile_gives_its_turn(loop: str, gives_turn: bool) -> None:
+    assert ("while (sim_give_turn(), " in body(loop)) is gives_turn
+
+
+@pytest.mark.parametrize(
     "harmless",
     [
         "// k<<<1, 2>>>(x); __shared__ asm",
@@ -199,7 +228,7 @@ REFUSED = [
     ("auto c = cg::this_cluster();", "thread block clusters", 1),
     ("__global__ void __cluster_dims__(2) k();", "thread block clusters", 1),
     ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),
-    ("cudaLaunchKernelExC(&c, f, a);", "launches by function instead of <<<>>>", 1),
+    ("cuLaunchKernelEx(&c, f, a, e);", "the CUDA driver API", 1),
     ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
     ("__nv_fp6_e2m3 x;", "e8m0, 6-bit and smaller floats", 1),
     ("cudaTextureObject_t t;", "textures and surfaces", 1),
@@ -221,9 +250,8 @@ REFUSED = [
     ("CUtensorMap m;", "TMA", 1),
     ("cuModuleLoad(&m, p);", "the CUDA driver API", 1),
     ("cg::multi_grid_group g;", "barriers of several devices", 1),
-    ("cudaCGGetIntrinsicHandle();", "barriers of the whole grid", 1),
+    ("cudaCGGetIntrinsicHandle();", "what cooperative groups are made of", 1),
     ("cudaMemPrefetchAsync(p, n, 0);", "hints for managed memory", 1),
-    ("cudaAccessPolicyWindow w;", "hints for the L2 cache", 1),
     ("cudaMemcpy3D(&p);", "3-D copies and arrays", 1),
     ("cudaIpcOpenMemHandle(&p, h, 0);", "memory of other processes", 1),
     ("__global__ void k(int n) {\n  if (n > 0) {\n    k<<<1, 2>>>(n - 1);\n  }\n}", "dynamic parallelism", 3),

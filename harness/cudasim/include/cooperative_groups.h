@@ -1,4 +1,4 @@
-// Cooperative groups up to a block. A grid or a cluster can't meet here: those are refused where they are used.
+// Cooperative groups. A cluster can't meet here, and is refused where it is used.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -88,11 +88,8 @@ class grid_group {
   static dim3 group_dim() { return gridDim; }
   static dim3 dim_blocks() { return gridDim; }
   static dim3 block_index() { return blockIdx; }
-  static bool is_valid() { return false; }
-  template <bool is_simulated = false>
-  void sync() const {
-    static_assert(is_simulated, "a barrier of the whole grid (grid_group::sync) can't be simulated");
-  }
+  static bool is_valid() { return sim_is_cooperative(); }
+  void sync(SIM_CALLER) const { sim_grid_sync(file, line); }
 };
 
 inline grid_group this_grid() { return grid_group(); }

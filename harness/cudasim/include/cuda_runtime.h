@@ -23,3 +23,4 @@
 #include "sim/video.h"
 #endif
 #include "sim/runtime_api.h"
+#include "sim/launch_functions.h"

@@ -1,4 +1,4 @@
-// Functions of a stand-in library (stand_ins.py) end here: CUDA's own, and those of torch's half for GPUs.
+// What the simulator lacks. Functions of a stand-in library (stand_ins.py) end here: CUDA's own, and those of torch's half for GPUs.
 #include <cxxabi.h>
 
 #include <atomic>
@@ -60,9 +60,13 @@ void* sim_absent(const char* mangled, void* self) {
   std::string name = without_arguments(mangled);
   if (!torch_is_loaded) return while_loading(name, self);
   name += " of a CUDA build of torch";
-  sim_note_gap(name.c_str());
+  sim_refuse(name.c_str());
+}
+
+void sim_refuse(const char* construct) {
+  sim_note_gap(construct);
   // The words by which the harness knows a gap of ours from a fault of the solution.
-  throw std::runtime_error("harness-sim-unsupported: " + name);
+  throw std::runtime_error(std::string("harness-sim-unsupported: ") + construct);
 }
 
 void sim_torch_is_loaded(void) { torch_is_loaded = true; }

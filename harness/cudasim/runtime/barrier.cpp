@@ -69,6 +69,8 @@ void Worker::report_deadlock() {
   int at_barrier = 0, in_collective = 0;
   for (auto& thread : threads_) {
     in_collective += thread.state == ThreadState::in_collective;
+    if (thread.state == ThreadState::at_grid_barrier)
+      places["a barrier of the whole grid in line " + std::to_string(thread.barrier.line)]++;
     if (thread.state != ThreadState::at_barrier) continue;
     at_barrier++;
     source = thread.barrier;

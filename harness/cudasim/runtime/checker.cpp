@@ -88,6 +88,17 @@ void Checker::begin_block(Worker& worker) {
   overwrite_.is_pending = false;
 }
 
+// What any block did before is done before what any does now, as if another launch began. `block_ - first_block_` stays
+// the block's place in the grid.
+void Checker::pass_grid_barrier() {
+  first_block_ = next_block_ - (block_ - first_block_);
+  block_ = next_block_++;
+  global_races_.begin_at(first_block_);
+  shared_races_.begin_at(block_);
+  blocks_.begin_block(block_);
+  threads_.begin_interval();
+}
+
 // ---- One access.
 
 void Checker::access(const Access& access) {

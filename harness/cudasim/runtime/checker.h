@@ -18,7 +18,8 @@ struct Access {
   Site site;
 };
 
-// Blocks run one after another when checked, so there is one of these.
+// Blocks run one after another when checked, so there is one of these; but one for each block of a cooperative launch,
+// whose blocks take turns.
 class Checker {
  public:
   // Between launches, on the launching thread.
@@ -38,6 +39,8 @@ class Checker {
   std::string describe(uintptr_t address, size_t nbytes);
   // All threads of the block have met.
   void end_interval() { threads_.begin_interval(); }
+  // All blocks have met, and are told so in their order.
+  void pass_grid_barrier();
   // Before the thread gives way to others.
   void settle_write();
   // Before the thread meets others or ends: what it has not done by now it won't do in time.
@@ -107,7 +110,8 @@ class Checker {
   BlockOrder blocks_;
   ThreadOrder threads_;
   Races shared_races_{blocks_, threads_}, global_races_{blocks_, threads_};
-  uint32_t next_block_ = 1, first_block_ = 1, block_ = 0;
+  static inline uint32_t next_block_ = 1;  // of whichever checker
+  uint32_t first_block_ = 1, block_ = 0;
   Overwrite overwrite_;
   std::vector<Doubt> doubts_;
 };

@@ -1,6 +1,5 @@
 #include "faults.h"
 
-#include <signal.h>
 #include <ucontext.h>
 
 #include <cstdio>
@@ -12,6 +11,7 @@
 namespace sim {
 namespace {
 
+constexpr size_t signal_stack_nbytes = 64 * 1024;
 constexpr int caught_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 struct sigaction previous[NSIG];
 
@@ -67,6 +67,15 @@ FaultHandlers::FaultHandlers() {
 FaultHandlers::~FaultHandlers() {
   for (int signal : caught_signals) sigaction(signal, &previous[signal], nullptr);
 }
+
+SignalStack::SignalStack() : memory_(new char[signal_stack_nbytes]) {
+  stack_t faults{};
+  faults.ss_sp = memory_.get();
+  faults.ss_size = signal_stack_nbytes;
+  sigaltstack(&faults, &outer_);
+}
+
+SignalStack::~SignalStack() { sigaltstack(&outer_, nullptr); }
 
 }  // namespace sim
 

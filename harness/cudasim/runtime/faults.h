@@ -1,5 +1,8 @@
 // Signals that a kernel raises become findings instead of the end of the process.
 #pragma once
+#include <signal.h>
+
+#include <memory>
 
 namespace sim {
 
@@ -10,6 +13,19 @@ class FaultHandlers {
   ~FaultHandlers();
   FaultHandlers(const FaultHandlers&) = delete;
   FaultHandlers& operator=(const FaultHandlers&) = delete;
+};
+
+// Where a host thread handles a fault of a kernel, whose own stack may be full.
+class SignalStack {
+ public:
+  SignalStack();
+  ~SignalStack();
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  stack_t outer_{};
+  std::unique_ptr<char[]> memory_;
 };
 
 }  // namespace sim

@@ -43,11 +43,11 @@ constexpr size_t cache_line_nbytes = 64, colours = 61;
 constexpr size_t guard_nbytes = stack_nbytes + page_size, mapped_nbytes = guard_nbytes + stack_nbytes;
 }  // namespace
 
-Fiber::Fiber() {
+Fiber::Fiber(bool is_guarded) {
   void* mapping = mmap(nullptr, mapped_nbytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
-  mprotect(mapping, guard_nbytes, PROT_NONE);
+  if (is_guarded) mprotect(mapping, guard_nbytes, PROT_NONE);
   mapping_ = static_cast<char*>(mapping);
   stack_ = mapping_ + guard_nbytes;
 }

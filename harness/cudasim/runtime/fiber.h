@@ -10,7 +10,7 @@ namespace sim {
 constexpr size_t stack_nbytes = 768 * 1024;  // a CUDA thread has at most 512 KiB of local memory
 
 struct Fiber {
-  Fiber();
+  explicit Fiber(bool is_guarded);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;

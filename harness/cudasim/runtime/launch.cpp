@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <mutex>
 #include <random>
 #include <set>
@@ -15,6 +14,8 @@
 
 #include "checker.h"
 #include "faults.h"
+#include "grid.h"
+#include "kernel_table.h"
 #include "memory.h"
 #include "worker.h"
 
@@ -23,45 +24,22 @@ namespace {
 
 constexpr unsigned max_threads = 1024, max_block_z = 64;
 constexpr unsigned max_grid_x = 2147483647, max_grid_yz = 65535;
-constexpr size_t default_shared = 48 * 1024, most_shared = 227 * 1024;
 // Below this many CUDA threads a launch is done sooner than a second host thread starts.
 constexpr uint64_t worth_a_thread = 2048;
 // Of the time that a turn's launches may take, so much passes before a launch's first blocks speak for the rest: the
 // very first ones meet cold memory.
 constexpr double trusted_share = 1.0 / 16;
+// A launch of which all blocks must run may take so much where others run a few.
+constexpr double cooperative_s = 20;
 
 std::mutex launch_mutex;  // one launch at a time, as in one stream
 std::mutex nested_mutex;
 std::vector<std::unique_ptr<Worker>> workers;
 std::unique_ptr<Checker> checker;
 thread_local std::vector<KernelArgument> arguments;  // of the launch that comes next
-std::map<std::string, size_t> dynamic_shared_limits;
 uint64_t sampled_blocks = 0, sampling_seed = 0;
 bool is_idle = false;  // no launch does anything
 double work_s = 0, spent_s = 0;  // what a turn's launches may take together, 0 for any time; and what they have taken
-
-// `ns::kernel<float, 4>` and `&kernel` name the same entry.
-std::string base_name(std::string name) {
-  name = name.substr(0, name.find('<'));
-  auto is_name = [](unsigned char c) { return isalnum(c) || c == '_'; };
-  auto end = std::find_if(name.rbegin(), name.rend(), is_name);
-  auto start = std::find_if_not(end, name.rend(), is_name);
-  return std::string(start.base(), end.base());
-}
-
-// From the text of a call's arguments, in which the kernel may be cast to a pointer first.
-std::string kernel_argument(std::string call) {
-  call = call.substr(0, call.find(", cudaFuncAttribute"));
-  if (call.rfind("reinterpret_cast<", 0) == 0 || call.rfind("static_cast<", 0) == 0) call = call.substr(call.find('('));
-  auto cast_end = call.rfind("*)");
-  if (call[0] == '(' && cast_end != std::string::npos) call = call.substr(cast_end + 2);
-  return base_name(call.substr(0, call.find(',') < call.find('<') ? call.find(',') : std::string::npos));
-}
-
-size_t shared_limit(const char* kernel) {
-  auto found = dynamic_shared_limits.find(base_name(kernel));
-  return found == dynamic_shared_limits.end() ? default_shared : std::max(default_shared, found->second);
-}
 
 std::string describe(const dim3& d) {
   return '(' + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ')';
@@ -158,9 +136,7 @@ void throw_if_nested(const Launch& launch) {
   std::string file = launch.nested.file;
   std::string gap = "dynamic parallelism at line " + std::to_string(launch.nested.line) + " of " +
                     file.substr(file.rfind('/') + 1);
-  sim_note_gap(gap.c_str());
-  // The words by which the harness knows a gap of ours from a fault of the solution.
-  throw std::runtime_error("harness-sim-unsupported: " + gap);
+  sim_refuse(gap.c_str());
 }
 
 // At the launch: a solution that ends its process where the next call tells of an error would take along what was seen.
@@ -183,6 +159,17 @@ void count_block(Launch& launch) {
                       tenths(spent_s) + " of the " + tenths(work_s) + " that a turn has");
 }
 
+void count_round(Launch& launch) {
+  double took = launch.seconds();
+  if (work_s && spent_s + took > work_s)
+    give_up(launch, "a cooperative launch took " + tenths(took) + " and hasn't ended; launches before it took " +
+                        tenths(spent_s) + " of the " + tenths(work_s) + " that a turn has");
+  if (!work_s && sampled_blocks && took > cooperative_s) {
+    launch.gap = "a cooperative launch of a large case, of which all blocks must run";
+    launch.is_aborted = true;
+  }
+}
+
 }  // namespace sim
 
 using namespace sim;
@@ -190,7 +177,7 @@ using namespace sim;
 extern "C" {
 
 void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel, const char* file, int line,
-                sim_kernel_fn body, void* argument) {
+                sim_kernel_fn body, void* argument, const sim_by_function* by_function) {
   if (worker) refuse_nested({file, line});
   std::vector<KernelArgument> given;
   given.swap(arguments);
@@ -200,24 +187,31 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   launch.grid = grid;
   launch.block = block;
   launch.dynamic_shared = dynamic_shared;
-  launch.shared_limit = shared_limit(kernel);
+  launch.shared_limit = shared_limit(kernel, by_function ? by_function->kernel : nullptr);
+  launch.is_cooperative = by_function && by_function->is_cooperative;
   launch.kernel = kernel;
   launch.source = {file, line};
   launch.body = body;
   launch.argument = argument;
   if (!is_accepted(launch)) return;
-  launch.blocks = choose_blocks(launch.grid_blocks());
+  if (launch.is_cooperative && !is_accepted_grid(launch)) return;
+  if (!launch.is_cooperative) launch.blocks = choose_blocks(launch.grid_blocks());
   count_launch(kernel, launch.grid_blocks());
   if (is_idle) return;
-  if (sim_is_checking()) {
-    if (!checker) checker = std::make_unique<Checker>();
-    checker->begin_launch(launch, given);
-  }
   launch.began = std::chrono::steady_clock::now();
-  run(launch);
+  if (launch.is_cooperative) {
+    run_together(launch, given);
+  } else {
+    if (sim_is_checking()) {
+      if (!checker) checker = std::make_unique<Checker>();
+      checker->begin_launch(launch, given);
+    }
+    run(launch);
+  }
   spent_s += launch.seconds();
   if (launch.has_atomics) count_atomics();
   throw_if_nested(launch);
+  if (launch.gap) sim_refuse(launch.gap);
   throw_if_failed();
 }
 
@@ -248,18 +242,6 @@ void sim_exceed_launch_bounds(unsigned most) {
                            std::to_string(most),
                        launch.kernel, launch.source);
   worker->abandon_block();
-}
-
-cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value) {
-  constexpr int max_dynamic_shared_memory_size = 8;
-  if (attribute != max_dynamic_shared_memory_size) return sim_sticky_error();
-  if (value < 0 || size_t(value) > most_shared) {
-    sim_set_last_error(cudaErrorInvalidValue);
-    return cudaErrorInvalidValue;
-  }
-  std::lock_guard<std::mutex> guard(launch_mutex);
-  dynamic_shared_limits[kernel_argument(call)] = value;
-  return sim_sticky_error();
 }
 
 void sim_sample_blocks(long count, unsigned long seed) {

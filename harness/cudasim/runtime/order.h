@@ -37,7 +37,7 @@ class BlockOrder {
  private:
   uint32_t block_ = 0;
   BlockSet acquired_;
-  std::unordered_map<uintptr_t, BlockSet> released_;
+  static inline std::unordered_map<uintptr_t, BlockSet> released_;  // by any block, whoever follows it
 };
 
 // Threads of a block between two barriers: vector clocks. Here what a thread does after its atomic stays unordered.

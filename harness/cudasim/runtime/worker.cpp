@@ -2,13 +2,13 @@
 #define HARNESS_SIM_DEVICE 1
 #include "worker.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <new>
 
 #include "checker.h"
+#include "faults.h"
 #include "memory.h"
 
 __thread __attribute__((tls_model("initial-exec"))) uint3 threadIdx;
@@ -22,7 +22,6 @@ __thread __attribute__((tls_model("initial-exec"))) Worker* worker = nullptr;
 
 namespace {
 
-constexpr size_t signal_stack_nbytes = 64 * 1024;
 constexpr unsigned atomics_per_turn = 512;
 
 // The index of the thread after that with this one: three divisions less than from its number.
@@ -35,7 +34,7 @@ uint3 following(uint3 index, const dim3& block) {
 
 }  // namespace
 
-Worker::Worker() : signal_stack_(new char[signal_stack_nbytes]) {
+Worker::Worker(bool guards_stacks) : guards_stacks_(guards_stacks) {
   void* arena = mmap(nullptr, shared_capacity + 2 * shared_guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (arena == MAP_FAILED) throw std::bad_alloc();
   shared_ = static_cast<char*>(arena) + shared_guard;
@@ -45,21 +44,29 @@ Worker::Worker() : signal_stack_(new char[signal_stack_nbytes]) {
 Worker::~Worker() { munmap(shared_ - shared_guard, shared_capacity + 2 * shared_guard); }
 
 void Worker::run(Launch& to_run) {
-  stack_t outer{}, faults{};
-  faults.ss_sp = signal_stack_.get();
-  faults.ss_size = signal_stack_nbytes;
-  sigaltstack(&faults, &outer);
+  SignalStack signal_stack;
   worker = this;
   prepare(to_run);
   while (!to_run.is_aborted) {
     uint64_t i = to_run.next_block++;
     if (i >= to_run.blocks_to_run()) break;
-    run_block(to_run.block_number(i));
+    begin_block(to_run.block_number(i));
+    go_on();
     count_block(to_run);
   }
+  end();
+}
+
+void Worker::begin(Launch& to_run, uint64_t number) {
+  worker = this;
+  prepare(to_run);
+  begin_block(number);
+}
+
+void Worker::end() {
+  if (launch->is_aborted) reset_fibers();
   launch = nullptr;
   worker = nullptr;
-  sigaltstack(&outer, nullptr);
 }
 
 void Worker::prepare(Launch& to_run) {
@@ -83,26 +90,35 @@ void Worker::prepare(Launch& to_run) {
   if (to_run.dynamic_shared) variables_.push_back({nullptr, dynamic_shared_, to_run.dynamic_shared, nullptr});
 }
 
-void Worker::run_block(uint64_t number) {
+void Worker::begin_block(uint64_t number) {
   const dim3& grid = launch->grid;
-  blockIdx = {unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
+  block_index_ = {unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
+  blockIdx = block_index_;
   reset_block();
-  Fiber* first = take_idle();
-  current = first;
-  sim_switch_stack(&host_stack_, first->stack_pointer);
+}
+
+Pause Worker::go_on() {
+  worker = this;
+  blockIdx = block_index_;
+  current = next_fiber();
+  sim_switch_stack(&host_stack_, current->stack_pointer);
   current = nullptr;
   if (is_abandoned_) {
     reset_fibers();
-  } else if (exited_ != threads_total_) {
-    report_deadlock();
-    raise_sticky(cudaErrorLaunchTimeout);
-    launch->is_aborted = true;
-    reset_fibers();
+    return Pause::aborted;
   }
+  if (exited_ == threads_total_) return Pause::done;
+  if (ready_head_ < ready_.size()) return Pause::gave_turn;
+  if (at_grid_ && at_grid_ + exited_ == threads_total_) return Pause::at_grid_barrier;
+  report_deadlock();
+  raise_sticky(cudaErrorLaunchTimeout);
+  launch->is_aborted = true;
+  reset_fibers();
+  return Pause::aborted;
 }
 
 void Worker::reset_block() {
-  next_thread_ = exited_ = waiting_ = converging_ = 0;
+  next_thread_ = exited_ = waiting_ = at_grid_ = converging_ = 0;
   next_index_ = {0, 0, 0};
   ready_.clear();
   ready_head_ = 0;
@@ -177,7 +193,7 @@ Fiber* Worker::next_fiber() {
 
 Fiber* Worker::take_idle() {
   if (idle_.empty()) {
-    fibers_.push_back(std::make_unique<Fiber>());
+    fibers_.push_back(std::make_unique<Fiber>(guards_stacks_));
     fibers_.back()->reset(&Worker::fiber_main);
     return fibers_.back().get();
   }
@@ -192,9 +208,9 @@ void Worker::switch_to(Fiber* next, Fiber* self) {
   sim_switch_stack(&self->stack_pointer, next ? next->stack_pointer : host_stack_);
 }
 
-void Worker::suspend() {
+void Worker::suspend(bool leaves_block) {
   Fiber* self = current;
-  Fiber* next = next_fiber();
+  Fiber* next = leaves_block ? nullptr : next_fiber();
   if (next != self) switch_to(next, self);
   current = self;
   threadIdx = self->index;
@@ -206,13 +222,17 @@ void Worker::make_ready(unsigned thread) {
   ready_.push_back(threads_[thread].fiber);
 }
 
-// Atomics yield now and then, or a thread that spins on one would wait for ever.
+// Atomics yield now and then, or a thread that spins on one would wait for ever: to the block's other threads, and to
+// other blocks where they are there.
 void Worker::yield() {
-  if (++atomics_ < atomics_per_turn) return;
+  if (++atomics_ >= atomics_per_turn) yield_now();
+}
+
+void Worker::yield_now() {
   atomics_ = 0;
   if (checker) checker->settle_write();
   make_ready(current->thread);
-  suspend();
+  suspend(launch->is_cooperative);
 }
 
 void Worker::abandon_block() {

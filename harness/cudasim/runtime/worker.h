@@ -32,6 +32,8 @@ struct Launch {
   std::atomic<uint64_t> done{0};
   std::chrono::steady_clock::time_point began{};
   Source nested{};  // where one of its threads would launch a kernel
+  bool is_cooperative = false;  // all of its blocks are there at once, and may wait for each other
+  const char* gap = nullptr;    // why it can't be simulated after all
 
   uint64_t grid_blocks() const { return uint64_t(grid.x) * grid.y * grid.z; }
   uint64_t blocks_to_run() const { return blocks.empty() ? grid_blocks() : blocks.size(); }
@@ -43,8 +45,10 @@ struct Launch {
 // After each block that has ended: gives the launch up where the time that its first blocks took says that the turn's
 // launches would take too long. A block that never ends says nothing of the kind.
 void count_block(Launch& launch);
+// The same now and then in a launch whose blocks end together.
+void count_round(Launch& launch);
 
-enum class ThreadState : uint8_t { fresh, running, at_barrier, in_collective, converging, ready, exited };
+enum class ThreadState : uint8_t { fresh, running, at_barrier, at_grid_barrier, in_collective, converging, ready, exited };
 
 struct Thread {
   ThreadState state = ThreadState::fresh;
@@ -104,21 +108,35 @@ struct KernelArgument {
 
 class Checker;
 
+// Why a block's worker came back: all threads have exited, or wait for other blocks, or one gave its turn to them; or
+// the launch is over.
+enum class Pause { done, at_grid_barrier, gave_turn, aborted };
+
 class Worker {
  public:
-  Worker();
+  // Guard pages around stacks find a stack that overflows; the system has no room for those of a whole grid.
+  explicit Worker(bool guards_stacks = true);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   void run(Launch& launch);
 
+  // For a worker that has one block of a cooperative launch: begin, then go on until it pauses.
+  void begin(Launch& launch, uint64_t number);
+  Pause go_on();
+  void release_grid_barrier();
+  void report_grid_deadlock(const std::string& detail);
+  void end();
+
   // Called on a fiber.
+  void wait_at_grid_barrier(const Source& source);
   void wait_at_barrier(int predicate, const Source& source);
   Collective* meet(unsigned mask, const void* mine, unsigned size, const char* what, const Source& source);
   void leave(Collective* met);
   unsigned converge(const Source& source);
   void yield();
+  void yield_now();
   void* shared_static(const void* key, size_t size, size_t alignment, const char* names);
   void* shared_dynamic() { return dynamic_shared_; }
   AsyncCopies& copies() {
@@ -150,7 +168,7 @@ class Worker {
   static void fiber_main();
 
   void prepare(Launch& launch);
-  void run_block(uint64_t number);
+  void begin_block(uint64_t number);
   void reset_block();
   void run_fresh_threads(Fiber* self);
   void exit_thread(unsigned thread);
@@ -159,7 +177,7 @@ class Worker {
   bool release_converged();
   void complete(Warp& warp, Collective* met, unsigned first_thread);
   void make_ready(unsigned thread);
-  void suspend();
+  void suspend(bool leaves_block = false);
   void switch_to(Fiber* next, Fiber* self);
   Fiber* next_fiber();
   Fiber* take_idle();
@@ -169,13 +187,14 @@ class Worker {
   void report_divergence();
   void poison_shared();
 
+  uint3 block_index_{};
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_, ready_;
   size_t ready_head_ = 0;
   void* host_stack_ = nullptr;
-  std::unique_ptr<char[]> signal_stack_;
+  const bool guards_stacks_;
 
-  unsigned threads_total_ = 0, next_thread_ = 0, exited_ = 0, waiting_ = 0, converging_ = 0;
+  unsigned threads_total_ = 0, next_thread_ = 0, exited_ = 0, waiting_ = 0, at_grid_ = 0, converging_ = 0;
   uint3 next_index_{};  // of thread next_thread_
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;

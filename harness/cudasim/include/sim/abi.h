@@ -75,16 +75,28 @@ extern "C" {
 typedef void (*sim_kernel_fn)(void*);
 
 // Launches.
+// `by_function` is null for <<<>>>; else it says which kernel it is, and whether its blocks may wait for each other.
+struct sim_by_function {
+  const void* kernel;
+  bool is_cooperative;
+};
 void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel, const char* file, int line,
-                sim_kernel_fn body, void* argument);
+                sim_kernel_fn body, void* argument, const sim_by_function* by_function);
+// A kernel whose address the host takes: its name, and how to launch it by that; null where nobody wrote that down.
+void sim_name_kernel(const void* address, const char* name, void* launch);
+void* sim_find_kernel(const void* address);
+// The name of the kernel that a call launches, for as long as the process lives; from the call's text if need be.
+const char* sim_kernel_name(const void* address, const char* call);
 // Each argument of the launch that comes next, before it; `pointer` is null for what is none.
 void sim_note_argument(const void* pointer, int position, bool is_const, bool is_opaque);
 // False, and a finding, for a pointer that only the host can read.
 bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line);
 // A thread's word that its block has more threads than the kernel's `most`: none of the launch runs.
 void sim_exceed_launch_bounds(unsigned most);
-// `call` is the text of cudaFuncSetAttribute's arguments: a kernel is known by its name.
-cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value);
+// `call` is the text of cudaFuncSetAttribute's arguments: a kernel is known by its name, or by its address if it has one.
+cudaError_t sim_set_kernel_attribute(const char* call, const void* address, int attribute, int value);
+// How many blocks an SM holds, as far as threads and dynamic shared memory decide it.
+int sim_blocks_per_multiprocessor(int threads, size_t dynamic_shared);
 
 // Barriers and warp collectives; the caller's file and line go into findings.
 enum sim_vote { sim_vote_count, sim_vote_and, sim_vote_or };
@@ -101,6 +113,11 @@ unsigned sim_warp_collect(unsigned mask, const void* mine, void* values, unsigne
 // The lanes that stand at the same line when no other thread of the block can go on.
 unsigned sim_active_mask(const char* file, int line);
 unsigned sim_linear_thread(void);
+// All threads of the grid meet here; a grid that was not launched so can't.
+void sim_grid_sync(const char* file, int line);
+bool sim_is_cooperative(void);
+// A thread that waits for what another one writes lets that one go on.
+void sim_give_turn(void);
 void sim_before_atomic(void);
 void sim_trap(const char* what, const char* file, int line);
 void sim_misaligned(const char* what, const char* file, int line);
@@ -153,8 +170,9 @@ const char* sim_last_launch_problem(void);
 void sim_sample_blocks(long count, unsigned long seed);
 // How many seconds the launches from now on may take together; 0 for any time.
 void sim_limit_work(double seconds);
-// What the simulator lacks and is about to refuse with an exception, which the host program may catch.
+// What the simulator lacks and is about to refuse with an exception, which the host program may catch; or does refuse.
 void sim_note_gap(const char* construct);
+[[noreturn]] void sim_refuse(const char* construct);
 // An operator of torch that ran, by its name, and how many elements the tensors have that it was given.
 void sim_count_operator(const char* name, int64_t elements);
 // The next place among all kernels and operators that ran, for a kernel that others run.

@@ -35,6 +35,7 @@ struct BoundLaunch {
   const char *kernel, *file;
   int line;
   std::tuple<Arguments...> arguments;
+  const sim_by_function* by_function = nullptr;
 
   template <class Kernel>
   void operator()(Kernel&& run) {
@@ -48,7 +49,8 @@ struct BoundLaunch {
       auto* to_run = static_cast<Call*>(erased);
       std::apply(*to_run->run, *to_run->arguments);
     };
-    sim_launch(configuration.grid, configuration.block, configuration.dynamic_shared, kernel, file, line, body, &call);
+    sim_launch(configuration.grid, configuration.block, configuration.dynamic_shared, kernel, file, line, body, &call,
+               by_function);
   }
 
  private:

@@ -318,8 +318,10 @@ static inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 #define cudaFuncSetAttribute(...) sim::set_kernel_attribute(SIM_TEXT(__VA_ARGS__), __VA_ARGS__)
 namespace sim {
 template <class Kernel>
-static inline cudaError_t set_kernel_attribute(const char* call, Kernel&&, int attribute, int value) {
-  return sim_set_kernel_attribute(call, attribute, value);
+static inline cudaError_t set_kernel_attribute(const char* call, Kernel&& kernel, int attribute, int value) {
+  const void* address = nullptr;
+  if constexpr (std::is_pointer_v<std::decay_t<Kernel>>) address = (const void*)kernel;
+  return sim_set_kernel_attribute(call, address, attribute, value);
 }
 }  // namespace sim
 template <class Kernel>
@@ -332,10 +334,7 @@ template <class Kernel>
 static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel&&, int threads,
                                                                         size_t dynamic_shared) {
   if (threads <= 0) return cudaErrorInvalidValue;
-  constexpr int most_blocks = 32, most_threads = 2048, most_shared = 233472, reserved_shared = 1024;
-  int by_threads = threads > 1024 ? 0 : most_threads / ((threads + 31) / 32 * 32);
-  int by_shared = dynamic_shared > 232448 ? 0 : most_shared / int(dynamic_shared + reserved_shared);
-  *blocks = std::min({most_blocks, by_threads, by_shared});
+  *blocks = sim_blocks_per_multiprocessor(threads, dynamic_shared);
   return sim_sticky_error();
 }
 template <class Kernel>

@@ -22,7 +22,7 @@ static inline void* __cvta_shared_to_generic(size_t offset) {
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
-static inline void __nanosleep(unsigned) { sim_before_atomic(); }
+static inline void __nanosleep(unsigned) { sim_give_turn(); }
 static inline long long clock64() { return (long long)__builtin_ia32_rdtsc(); }
 
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SIM_CALLER) {
