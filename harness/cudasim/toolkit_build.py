@@ -37,6 +37,12 @@ _FORWARDED = {
         "driver_types.h math_constants.h sm_30_intrinsics.h vector_functions.h vector_types.h crt/device_functions.h"
     ),
     "cuda_fp16.h": "cuda_fp16.hpp",
+    "sim/collectives.h": (
+        "cub/cub.cuh cub/block/block_exchange.cuh cub/block/block_load.cuh cub/block/block_merge_sort.cuh "
+        "cub/block/block_radix_sort.cuh cub/block/block_reduce.cuh cub/block/block_scan.cuh cub/block/block_store.cuh "
+        "cub/thread/thread_operators.cuh cub/util_type.cuh cub/warp/warp_merge_sort.cuh cub/warp/warp_reduce.cuh "
+        "cub/warp/warp_scan.cuh"
+    ),
     "c10/cuda/CUDAException.h": "c10/cuda/CUDAMacros.h",
     "ATen/cuda/CUDAContext.h": (
         "ATen/cuda/CUDAContextLight.h ATen/cuda/CUDAUtils.h ATen/cuda/Exceptions.h "

@@ -10,10 +10,19 @@ from dataclasses import replace
 from harness.cudasim.inline_ptx import ASM, is_simulated, unknown_instruction
 from harness.cudasim.tokens import Token, next_visible, previous_visible, tokenize
 
+_CUB = "CUB for the whole device, and its rarer parts"
+
+_SIMULATED_OF_CUB = re.compile(
+    r"Block(Exchange|Load|MergeSort|RadixSort|Reduce|Scan|Store)|Warp(MergeSort|Reduce|Scan)|KeyValuePair|NullType"
+    r"|ArgMax|ArgMin|Sum|Max|Min|Equality|Inequality|Block(Load|Store|Reduce|Scan)Algorithm"
+    r"|BLOCK_(LOAD|STORE|REDUCE|SCAN)_\w+"
+)
+
 _HEADERS = {
     r"crt/mma": ("mma", None),
     r"cooperative_groups/memcpy_async": ("asynchronous copies and barriers", r"memcpy_async|wait|wait_prior"),
-    r"cub/": ("CUB", r"cub"),
+    r"cub/(?!cub\.|block/block_(exchange|load|merge_sort|radix_sort|reduce|scan|store)\.|warp/warp_(merge|reduce|scan)"
+    r"|thread/thread_operators|util_type)": (_CUB, r"cub"),
     r"thrust/": ("Thrust", r"thrust"),
     r"cutlass|cute/": ("CUTLASS", r"cutlass|cute"),
     r"cublas": ("cuBLAS", r"(cu|CU)(blas|BLAS)\w*"),
@@ -71,7 +80,7 @@ _NAMES = {
 
 # Their namespaces; a variable may well bear such a name.
 _NAMESPACES = {
-    "cub": "CUB",
+    "cub": _CUB,
     "thrust": "Thrust",
     "cutlass": "CUTLASS",
     "cute": "CUTLASS",
@@ -156,7 +165,13 @@ def constructs_in(text: str) -> set[str]:
     may have refused it."""
     words = list(_WORD.finditer(text))
     names = {word["name"] for word in words if word["name"]}
-    found = {_NAMESPACES[word["name"]] for word in words if word["colons"] and word["name"] in _NAMESPACES}
+    found = {
+        _NAMESPACES[word["name"]]
+        for before, word, after in zip([None, *words], words, [*words[1:], None], strict=False)
+        if word["name"] in _NAMESPACES
+        and (word["colons"] or (before and before["name"] == "namespace"))
+        and not (word["name"] == "cub" and after and _SIMULATED_OF_CUB.fullmatch(after["name"] or ""))
+    }
     found |= {construct for name in names if (construct := _first_match(_NAME_PATTERN, name, re.Pattern.fullmatch))}
     if not names.isdisjoint(ASM) and is_simulated(tokenize(text)):
         found.discard(_INLINE_PTX)
@@ -180,7 +195,8 @@ def _construct(tokens: list[Token], index: int) -> str | None:
     if token.kind != "name" or _is_member(tokens, index):
         return None
     if token.text in _NAMESPACES:
-        return _NAMESPACES[token.text] if _names_namespace(tokens, index) else None
+        is_refused = _names_namespace(tokens, index) and not _is_simulated_of_cub(tokens, index)
+        return _NAMESPACES[token.text] if is_refused else None
     return _first_match(_NAME_PATTERN, token.text, re.Pattern.fullmatch)
 
 
@@ -198,6 +214,12 @@ def _names_namespace(tokens: list[Token], index: int) -> bool:
     before, after = previous_visible(tokens, index), next_visible(tokens, index)
     is_used = before is not None and tokens[before].text == "namespace"
     return is_used or (after is not None and tokens[after].text == "::")
+
+
+def _is_simulated_of_cub(tokens: list[Token], index: int) -> bool:
+    colons = next_visible(tokens, index)
+    name = None if colons is None else next_visible(tokens, colons)
+    return tokens[index].text == "cub" and name is not None and bool(_SIMULATED_OF_CUB.fullmatch(tokens[name].text))
 
 
 # ---- What nobody compiles or uses: code behind `#if 0`, headers of libraries of which no name is used.

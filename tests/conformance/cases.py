@@ -6,6 +6,7 @@ from tests.conformance.case import Case
 from tests.conformance.themes import (
     atomics,
     bfloat16,
+    cub,
     floats,
     groups,
     half,
@@ -26,6 +27,7 @@ _THEMES = (
     memory,
     warps,
     groups,
+    cub,
     atomics,
     integers,
     floats,

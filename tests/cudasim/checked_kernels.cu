@@ -2,6 +2,9 @@
 // `b` 1,000 that were not (torch.empty); both end 0 bytes before the end of their storage, whose padding is 8 bytes.
 #include <torch/extension.h>
 #include <c10/cuda/CUDAException.h>
+#include <cooperative_groups.h>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
 #include <cuda_fp16.h>
 #include <cassert>
 #include <functional>
@@ -426,6 +429,49 @@ __global__ void last_block_sums(const float* a, float* b) {
     b[0] = sum;
   }
 }
+__global__ void neighbour_block(const float* a, float* b, bool waits) {
+  int i = blockIdx.x * 32 + threadIdx.x, n = gridDim.x * 32;
+  b[i] = a[i];
+  if (waits) cooperative_groups::this_grid().sync();
+  b[n + i] = b[(i + 32) % n];
+}
+void neighbour_blocks(const float* a, float* b, bool waits) {
+  void* arguments[] = {&a, &b, &waits};
+  cudaLaunchCooperativeKernel((void*)neighbour_block, dim3(4), dim3(32), arguments, 0, 0);
+}
+__global__ void first_block_leaves(float* b) {
+  if (blockIdx.x == 0) return;
+  cooperative_groups::this_grid().sync();
+  b[threadIdx.x] = 1.0f;
+}
+void one_block_leaves(float* b) {
+  void* arguments[] = {&b};
+  cudaLaunchCooperativeKernel(first_block_leaves, dim3(3), dim3(32), arguments, 0, 0);
+}
+__global__ void grid_without_launch(float* b) { cooperative_groups::this_grid().sync(); }
+__global__ void sum_twice(const float* a, float* b, bool waits) {
+  typedef cub::BlockReduce<float, 64> Reduce;
+  __shared__ typename Reduce::TempStorage storage;
+  float once = Reduce(storage).Sum(a[threadIdx.x]);
+  if (waits) __syncthreads();
+  float twice = Reduce(storage).Sum(2.0f * a[threadIdx.x]);
+  if (threadIdx.x == 0) b[0] = once + twice;
+}
+__global__ void sort_then_shared(const float* a, float* b, bool waits) {
+  typedef cub::BlockRadixSort<float, 64, 2, int> Sort;
+  __shared__ union {
+    typename Sort::TempStorage sort;
+    int kept[128];
+  } shared;
+  float keys[2] = {a[threadIdx.x], a[64 + threadIdx.x]};
+  int places[2] = {int(threadIdx.x), int(64 + threadIdx.x)};
+  Sort(shared.sort).SortDescending(keys, places);
+  if (waits) __syncthreads();
+  shared.kept[127 - threadIdx.x] = places[0];
+  shared.kept[threadIdx.x] = places[1];
+  __syncthreads();
+  b[threadIdx.x] = keys[0] + shared.kept[threadIdx.x];
+}
 __global__ void spin_on_a_flag(const float* a, float* b, int* flag) {
   if (threadIdx.x == 32) {
     b[0] = a[0];
@@ -768,6 +814,11 @@ static const std::map<std::string, Case>& cases() {
       {"empty_grid", [](Tensor a, Tensor b) { touch<<<a.numel() / 1001, 32>>>(f(b)); }},
       {"grid_too_high", [](Tensor a, Tensor b) { touch<<<dim3(1, 65536), 32>>>(f(b)); }},
       {"too_much_shared", [](Tensor a, Tensor b) { touch<<<1, 32, 49153>>>(f(b)); }},
+      {"no_barrier_of_the_grid", [](Tensor a, Tensor b) { neighbour_blocks(f(a), f(b), false); }},
+      {"one_block_leaves", [](Tensor a, Tensor b) { one_block_leaves(f(b)); }},
+      {"grid_without_launch", [](Tensor a, Tensor b) { grid_without_launch<<<2, 32>>>(f(b)); }},
+      {"storage_used_twice", [](Tensor a, Tensor b) { sum_twice<<<1, 64>>>(f(a), f(b), false); }},
+      {"storage_used_after_sort", [](Tensor a, Tensor b) { sort_then_shared<<<1, 64>>>(f(a), f(b), false); }},
       {"input_write", [](Tensor a, Tensor b) { touch<<<1, 1>>>(f(a)); }},
       {"input_scaled", [](Tensor a, Tensor b) { in_place<<<1, 32>>>(f(a), f(a)); }},
       {"input_added_to", [](Tensor a, Tensor b) { exchange_loop<<<1, 1>>>(f(b.zero_()), f(a)); }},
@@ -785,6 +836,9 @@ static const std::map<std::string, Case>& cases() {
       {"largest_block", [](Tensor a, Tensor b) { largest_block<<<4, 64>>>(f(a), i(b.zero_())); }},
       {"exchange_loop", [](Tensor a, Tensor b) { exchange_loop<<<40, 64>>>(f(a), f(b.zero_())); }},
       {"last_block_sums", [](Tensor a, Tensor b) { last_block_sums<<<8, 32>>>(f(a), f(b)); }},
+      {"barrier_of_the_grid", [](Tensor a, Tensor b) { neighbour_blocks(f(a), f(b), true); }},
+      {"storage_used_after_barrier", [](Tensor a, Tensor b) { sum_twice<<<1, 64>>>(f(a), f(b), true); }},
+      {"sort_then_barrier", [](Tensor a, Tensor b) { sort_then_shared<<<1, 64>>>(f(a), f(b), true); }},
       {"spin_on_a_flag", [](Tensor a, Tensor b) { spin_on_a_flag<<<1, 64>>>(f(a), f(b), i(torch::zeros({1}, a.options()))); }},
       {"spin_lock", [](Tensor a, Tensor b) { spin_lock<<<4, 64>>>(i(torch::zeros({1}, a.options())), f(b.zero_())); }},
       {"reinterpret", [](Tensor a, Tensor b) { reinterpret<<<1, 32>>>(f(a), f(b)); }},

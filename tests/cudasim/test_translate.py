@@ -212,6 +212,7 @@ def test_shared_memory_outside_functions_of_a_header_is_refused() -> None:
         translate("\nextern __shared__ float s[];", "a.cuh", is_header=True)
 
 
+CUB = "CUB for the whole device, and its rarer parts"
 FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and shared memory)"
 
 
@@ -240,8 +241,9 @@ REFUSED = [
     ("#include <cusolverDn.h>\nvoid f() { cusolverDnDestroy(h); }", "cuSOLVER", 2),
     ("curandState s;", "cuRAND", 1),
     ("#include <nvrtc.h>\nnvrtcProgram p;", "NVRTC", 2),
-    ("#include <cub/cub.cuh>\nusing namespace cub;", "CUB", 2),
-    ("typedef cub::BlockReduce<float, 64> R;", "CUB", 1),
+    ("#include <cub/cub.cuh>\nusing namespace cub;", CUB, 2),
+    ("cub::DeviceRadixSort::SortKeys(p, n, a, b, m);", CUB, 1),
+    ("#include <cub/block/block_histogram.cuh>\ncub::BlockHistogram<int, 32, 1, 8> h;", CUB, 2),
     ("using namespace thrust;", "Thrust", 1),
     ("#include <cutlass/cutlass.h>\ncutlass::half_t h;", "CUTLASS", 2),
     ("#include <cuda/std/array>\ncuda::std::array<int, 2> a;", "libcu++", 1),
@@ -346,7 +348,7 @@ def test_every_construct_that_is_refused_has_an_example() -> None:
     [
         "cublas_v2.h",
         "cudnn.h",
-        "cub/cub.cuh",
+        "cub/device/device_scan.cuh",
         "thrust/sort.h",
         "curand_kernel.h",
         "cuda_fp6.h",

@@ -126,7 +126,10 @@ void Worker::release_grid_barrier() {
 void Worker::report_grid_deadlock(const std::string& detail) {
   worker = this;
   auto waits = [](const Thread& thread) { return thread.state == ThreadState::at_grid_barrier; };
-  report("barrier-deadlock", detail, std::find_if(threads_.begin(), threads_.end(), waits)->barrier);
+  const Thread& first = *std::find_if(threads_.begin(), threads_.end(), waits);
+  blockIdx = block_index_;
+  threadIdx = first.fiber->index;
+  report("barrier-deadlock", detail, first.barrier);
 }
 
 }  // namespace sim

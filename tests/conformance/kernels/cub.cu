@@ -1,0 +1,205 @@
+// CUB inside a block.
+#include <cub/block/block_exchange.cuh>
+#include <cub/block/block_load.cuh>
+#include <cub/block/block_merge_sort.cuh>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/block/block_store.cuh>
+#include <cub/warp/warp_merge_sort.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
+#include <cuda_fp16.h>
+
+#include "case.h"
+
+struct Larger {
+  template <class T>
+  __device__ T operator()(const T& a, const T& b) const {
+    return a < b ? b : a;
+  }
+};
+
+struct ComesFirst {
+  template <class T>
+  __device__ bool operator()(const T& a, const T& b) const {
+    return b < a;
+  }
+};
+
+__global__ void block_sums(const int* in, int* out, int valid) {
+  typedef cub::BlockReduce<int, 96> Reduce;
+  __shared__ typename Reduce::TempStorage storage;
+  int pair[2] = {in[2 * threadIdx.x], in[2 * threadIdx.x + 1]};
+  int sum = Reduce(storage).Sum(pair[0]);
+  if (threadIdx.x == 0) out[0] = sum;
+  __syncthreads();
+  sum = Reduce(storage).Sum(pair);
+  if (threadIdx.x == 0) out[1] = sum;
+  __syncthreads();
+  sum = Reduce(storage).Reduce(pair[0], Larger());
+  if (threadIdx.x == 0) out[2] = sum;
+  __syncthreads();
+  sum = Reduce(storage).Reduce(pair[0], Larger(), valid);
+  if (threadIdx.x == 0) out[3] = sum;
+}
+
+CASE(cub_block_reduce) { block_sums<<<1, 96>>>(buffers.at<int>(0), buffers.at<int>(1), 50); }
+
+__global__ void block_argmax(const float* in, float* out, int* index, int n) {
+  typedef cub::KeyValuePair<int, float> Pair;
+  typedef cub::BlockReduce<Pair, 128, cub::BLOCK_REDUCE_RAKING> Reduce;
+  __shared__ typename Reduce::TempStorage storage;
+  Pair best(-1, -1e30f);
+  for (int i = threadIdx.x; i < n; i += 128) best = cub::ArgMax()(best, Pair(i, in[i]));
+  best = Reduce(storage).Reduce(best, cub::ArgMax());
+  if (threadIdx.x == 0) {
+    *out = best.value;
+    *index = best.key;
+  }
+}
+
+CASE(cub_argmax) {
+  block_argmax<<<1, 128>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<int>(2), buffers.size(0));
+}
+
+__global__ void warp_sums(const int* in, int* out) {
+  typedef cub::WarpReduce<int> Whole;
+  typedef cub::WarpReduce<int, 8> Eighths;
+  typedef cub::WarpScan<int> Scan;
+  __shared__ typename Whole::TempStorage of_whole[2];
+  __shared__ typename Eighths::TempStorage of_eighths[8];
+  __shared__ typename Scan::TempStorage of_scan[2];
+  int i = threadIdx.x, x = in[i], total;
+  int whole = Whole(of_whole[i / 32]).Sum(x), eighth = Eighths(of_eighths[i / 8]).Reduce(x, Larger());
+  if (i % 32 == 0) out[i / 32] = whole;
+  if (i % 8 == 0) out[2 + i / 8] = eighth;
+  Scan(of_scan[i / 32]).InclusiveSum(x, out[10 + i]);
+  __syncwarp();
+  Scan(of_scan[i / 32]).ExclusiveSum(x, out[74 + i], total);
+  if (i % 32 == 3) out[138 + i / 32] = total;
+}
+
+CASE(cub_warp_reduce_and_scan) { warp_sums<<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
+__global__ void block_scans(const int* in, int* out) {
+  typedef cub::BlockScan<int, 64> Scan;
+  __shared__ typename Scan::TempStorage storage;
+  int i = threadIdx.x, pair[2] = {in[2 * i], in[2 * i + 1]}, scanned[2], one, total;
+  Scan(storage).ExclusiveSum(pair[0], one, total);
+  out[i] = one;
+  out[64 + i] = total;
+  __syncthreads();
+  Scan(storage).InclusiveSum(pair, scanned);
+  out[128 + 2 * i] = scanned[0];
+  out[128 + 2 * i + 1] = scanned[1];
+  __syncthreads();
+  Scan(storage).ExclusiveScan(pair, scanned, 40, Larger());
+  out[256 + 2 * i] = scanned[0];
+  out[256 + 2 * i + 1] = scanned[1];
+  __syncthreads();
+  Scan(storage).InclusiveScan(pair[1], one, Larger());
+  out[384 + i] = one;
+}
+
+CASE(cub_block_scan) { block_scans<<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
+template <class Key, bool IsDescending>
+__global__ void sorted_keys(const Key* in, Key* out) {
+  typedef cub::BlockRadixSort<Key, 64, 3> Sort;
+  __shared__ typename Sort::TempStorage storage;
+  Key keys[3];
+  for (int i = 0; i < 3; i++) keys[i] = in[threadIdx.x * 3 + i];
+  if (IsDescending) Sort(storage).SortDescending(keys);
+  else Sort(storage).Sort(keys);
+  for (int i = 0; i < 3; i++) out[threadIdx.x * 3 + i] = keys[i];
+}
+
+CASE(cub_radix_sort_int) { sorted_keys<int, false><<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+CASE(cub_radix_sort_float) { sorted_keys<float, true><<<1, 64>>>(buffers.at<float>(0), buffers.at<float>(1)); }
+CASE(cub_radix_sort_half) { sorted_keys<__half, false><<<1, 64>>>(buffers.at<__half>(0), buffers.at<__half>(1)); }
+
+template <bool IsStriped>
+__global__ void sorted_pairs(const float* in, float* out, int* index, int begin, int end) {
+  typedef cub::BlockRadixSort<float, 32, 4, int> Sort;
+  __shared__ typename Sort::TempStorage storage;
+  float keys[4];
+  int values[4];
+  for (int i = 0; i < 4; i++) keys[i] = in[values[i] = threadIdx.x * 4 + i];
+  if (IsStriped) Sort(storage).SortDescendingBlockedToStriped(keys, values, begin, end);
+  else Sort(storage).SortDescending(keys, values, begin, end);
+  for (int i = 0; i < 4; i++) {
+    int place = IsStriped ? i * 32 + threadIdx.x : threadIdx.x * 4 + i;
+    out[place] = keys[i];
+    index[place] = values[i];
+  }
+}
+
+CASE(cub_radix_sort_pairs) {
+  sorted_pairs<false><<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<int>(2), 0, 32);
+}
+CASE(cub_radix_sort_striped) {
+  sorted_pairs<true><<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<int>(2), 0, 32);
+}
+// By sign, exponent and seven bits of the fraction: equal keys stay in their order.
+CASE(cub_radix_sort_of_bits) {
+  sorted_pairs<false><<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<int>(2), 16, 32);
+}
+
+__global__ void merged(const float* in, float* out, int* index, int valid) {
+  typedef cub::BlockMergeSort<float, 64, 2, int> BlockSort;
+  typedef cub::WarpMergeSort<float, 2, 16, int> WarpSort;
+  __shared__ typename BlockSort::TempStorage of_block;
+  __shared__ typename WarpSort::TempStorage of_warps[4];
+  float keys[2];
+  int values[2];
+  for (int i = 0; i < 2; i++) keys[i] = in[values[i] = threadIdx.x * 2 + i];
+  WarpSort(of_warps[threadIdx.x / 16]).Sort(keys, values, ComesFirst());
+  for (int i = 0; i < 2; i++) {
+    out[threadIdx.x * 2 + i] = keys[i];
+    index[threadIdx.x * 2 + i] = values[i];
+  }
+  BlockSort(of_block).Sort(keys, values, ComesFirst(), valid, -1e30f);
+  for (int i = 0; i < 2; i++) {
+    bool is_valid = threadIdx.x * 2 + i < valid;
+    out[128 + threadIdx.x * 2 + i] = is_valid ? keys[i] : 0;
+    index[128 + threadIdx.x * 2 + i] = is_valid ? values[i] : 0;
+  }
+}
+
+CASE(cub_merge_sort) {
+  merged<<<1, 64>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<int>(2), 100);
+}
+
+template <cub::BlockLoadAlgorithm L, cub::BlockStoreAlgorithm S>
+__global__ void loaded_and_stored(const int* in, int* out, int n) {
+  typedef cub::BlockLoad<int, 64, 4, L> Load;
+  typedef cub::BlockStore<int, 64, 4, S> Store;
+  typedef cub::BlockExchange<int, 64, 4> Exchange;
+  __shared__ union {
+    typename Load::TempStorage load;
+    typename Store::TempStorage store;
+    typename Exchange::TempStorage exchange;
+  } storage;
+  int items[4];
+  Load(storage.load).Load(in, items, n, -1);
+  __syncthreads();
+  for (int i = 0; i < 4; i++) items[i] = items[i] * 2 + i;
+  Exchange(storage.exchange).BlockedToStriped(items);
+  __syncthreads();
+  for (int i = 0; i < 4; i++) items[i] += 10 * i;
+  Exchange(storage.exchange).StripedToBlocked(items);
+  __syncthreads();
+  Store(storage.store).Store(out, items);
+}
+
+CASE(cub_load_and_store) {
+  loaded_and_stored<cub::BLOCK_LOAD_DIRECT, cub::BLOCK_STORE_DIRECT>
+      <<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1), 200);
+}
+CASE(cub_load_and_store_transposed) {
+  loaded_and_stored<cub::BLOCK_LOAD_TRANSPOSE, cub::BLOCK_STORE_WARP_TRANSPOSE>
+      <<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1), 200);
+  loaded_and_stored<cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::BLOCK_STORE_TRANSPOSE>
+      <<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1), 200);
+}
