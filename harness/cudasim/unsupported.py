@@ -10,7 +10,7 @@ from dataclasses import replace
 from harness.cudasim.inline_ptx import ASM, is_simulated, unknown_instruction
 from harness.cudasim.tokens import Token, next_visible, previous_visible, tokenize
 
-_CUB = "CUB for the whole device, and its rarer parts"
+_CUB = "rarer parts of CUB"
 
 _SIMULATED_OF_CUB = re.compile(
     r"Block(Exchange|Load|MergeSort|RadixSort|Reduce|Scan|Store)|Warp(MergeSort|Reduce|Scan)|KeyValuePair|NullType"
@@ -75,7 +75,7 @@ _NAMES = {
     r"__nv_fp[64]\w*|__nv_cvt\w*_fp[64]\w*": "e8m0, 6-bit and smaller floats",
     r"__nv_fp8_e8m0|__nv_cvt\w*e8m0\w*": "e8m0, 6-bit and smaller floats",
     r"__v(ia|ib|i)(dd)?(max|min)\w*": "DPX instructions",
-    r"setmaxnreg|__grid_sync|cudaCGGetIntrinsicHandle": "what cooperative groups are made of",
+    r"setmaxnreg|__grid_sync|cudaCGGetIntrinsicHandle": "intrinsics of cooperative groups",
 }
 
 # Their namespaces; a variable may well bear such a name.

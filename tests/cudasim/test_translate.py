@@ -212,7 +212,7 @@ def test_shared_memory_outside_functions_of_a_header_is_refused() -> None:
         translate("\nextern __shared__ float s[];", "a.cuh", is_header=True)
 
 
-CUB = "CUB for the whole device, and its rarer parts"
+CUB = "rarer parts of CUB"
 FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and shared memory)"
 
 
@@ -252,7 +252,7 @@ REFUSED = [
     ("CUtensorMap m;", "TMA", 1),
     ("cuModuleLoad(&m, p);", "the CUDA driver API", 1),
     ("cg::multi_grid_group g;", "barriers of several devices", 1),
-    ("cudaCGGetIntrinsicHandle();", "what cooperative groups are made of", 1),
+    ("cudaCGGetIntrinsicHandle();", "intrinsics of cooperative groups", 1),
     ("cudaMemPrefetchAsync(p, n, 0);", "hints for managed memory", 1),
     ("cudaMemcpy3D(&p);", "3-D copies and arrays", 1),
     ("cudaIpcOpenMemHandle(&p, h, 0);", "memory of other processes", 1),
