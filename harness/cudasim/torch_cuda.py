@@ -247,13 +247,15 @@ def _patch_graphs(runtime: Runtime) -> None:
     def raw_stream(device: int) -> int:
         return runtime.current_stream()
 
+    graph = type("CUDAGraph", (Graph,), {"runtime": runtime})
     _set(
-        CUDAGraph=type("CUDAGraph", (Graph,), {"runtime": runtime}),
+        CUDAGraph=graph,
         graph_pool_handle=_always((0, 0)),
         is_current_stream_capturing=lambda: runtime.current_stream() != 0,
     )
-    for name, function in {"_cuda_getCurrentRawStream": raw_stream, "_host_emptyCache": _always(None)}.items():
-        setattr(torch._C, name, function)  # a CPU build's stubs have no such names
+    ours = {"_cuda_getCurrentRawStream": raw_stream, "_host_emptyCache": _always(None), "_CUDAGraph": graph}
+    for name, made in ours.items():
+        setattr(torch._C, name, made)  # a CPU build's stubs have no such names
 
 
 def _storage_clone(clone_on_cpu: Callable[..., Any]) -> Callable[..., Any]:

@@ -52,9 +52,9 @@ def graph_after_a_warm_up(device: SimDevice, extension: Any) -> object:
         capturing = torch.cuda.is_current_stream_capturing(), torch.cuda.current_stream().cuda_stream != 0
         extension.on_a_stream(x, y, "kernel")
     results = []
-    for value in (2.0, 5.0):
+    for value, replay in ((2.0, torch.cuda.CUDAGraph.replay), (5.0, torch._C._CUDAGraph.replay)):
         x.copy_(torch.full((32,), value))
-        graph.replay()
+        replay(graph)
         results.append(y.sum().item() / 32)
     return [*capturing, torch.cuda.is_current_stream_capturing(), *results]
 
