@@ -305,7 +305,7 @@ def _write_load(name: str, modifiers: list[str], operands: list[str]) -> str:
     into = _parts(operands[0])
     _require(len(into) == count and kind != "pred")
     type_ = _TYPES[kind]
-    waits = "sim_before_atomic(); " if may_change else ""
+    waits = "sim_before_atomic(); sim_give_turn(); " if may_change else ""
     sets = " ".join(_set(one, f"sim_v.sim_x[{n}]") for n, one in enumerate(into))
     address = _address(operands[1], is_shared)
     return f"{{ {waits}auto sim_v = ::sim::ptx_load<{type_}, {count}>({address}); {sets} }}"
@@ -520,7 +520,7 @@ def _write_other(name: str, modifiers: list[str], operands: list[str]) -> str:
     if name == "prmt":
         _require(modifiers == ["b32"])
         return _set(operands[0], f"::sim::ptx_permute({', '.join(_as('b32', one) for one in operands[1:])})")
-    return {"nanosleep": "sim_before_atomic();", "trap": "__trap();"}[name]
+    return {"nanosleep": "sim_give_turn();", "trap": "__trap();"}[name]
 
 
 _WRITERS: dict[str, _Writer] = {

@@ -1,4 +1,4 @@
-"""Loops that wait for what another thread writes, `while (*(volatile int*)flag == 0);`: they give their turn to it."""
+"""Loops that wait for what another thread writes, `while (*(volatile int*)flag == 0);`: they give their turn away."""
 
 from __future__ import annotations
 
@@ -6,21 +6,36 @@ from contextlib import suppress
 
 from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible
 
+_LONGEST_WAIT = 40
+"""Tokens in the body of a loop that only waits."""
 _ENDS = (";", ",", "=", ")", "[", "(")
 
 
 def with_turns(tokens: list[Token]) -> list[Token]:
-    """Give the turn to other threads at each look of a `while` at something volatile. An atomic gives it by itself."""
+    """Give the turn to other threads at each look of a `while`, or of a loop's body that is short enough to wait, at
+    something volatile. An atomic gives it by itself."""
     names = {"volatile", *_volatile_names(tokens)}
     written = list(tokens)
     for index in reversed(range(len(tokens))):
-        left = next_visible(tokens, index) if tokens[index].text == "while" else None
-        if left is None or tokens[left].text != "(":
+        if tokens[index].text not in ("while", "for", "do"):
             continue
         with suppress(Unbalanced):
-            if any(token.kind == "name" and token.text in names for token in tokens[left : closing(tokens, left)]):
-                written.insert(left + 1, Token("code", "sim_give_turn(), ", tokens[left].line))
+            bracket = next_visible(tokens, index)
+            if bracket is not None and tokens[bracket].text == "(":
+                if tokens[index].text == "while" and _looks_at(tokens, bracket, names):
+                    written.insert(bracket + 1, Token("code", "sim_give_turn(), ", tokens[bracket].line))
+                    continue
+                bracket = next_visible(tokens, closing(tokens, bracket))
+            is_body = bracket is not None and tokens[bracket].text == "{"
+            if bracket is not None and is_body and _looks_at(tokens, bracket, names, _LONGEST_WAIT):
+                written.insert(bracket + 1, Token("code", " sim_give_turn();", tokens[bracket].line))
     return written
+
+
+def _looks_at(tokens: list[Token], bracket: int, names: set[str], most: int | None = None) -> bool:
+    """Say whether one of the names stands between the brackets, with `most` tokens that are seen."""
+    inside = [token for token in tokens[bracket : closing(tokens, bracket)] if token.is_visible]
+    return (most is None or len(inside) <= most) and any(one.kind == "name" and one.text in names for one in inside)
 
 
 def _volatile_names(tokens: list[Token]) -> set[str]:

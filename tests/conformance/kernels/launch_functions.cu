@@ -128,7 +128,14 @@ __device__ void wait_for_grid(unsigned* arrived, unsigned target) {
   if (threadIdx.x == 0) {
     __threadfence();
     atomicAdd(arrived, 1u);
-    while (*(volatile unsigned*)arrived < target) {
+    if (target & 1) {
+      while (*(volatile unsigned*)arrived < target) {
+      }
+    } else {
+      unsigned seen;
+      do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+      } while (seen < target);
     }
     __threadfence();
   }
@@ -140,8 +147,9 @@ __global__ void from_last_block(const int* in, int* shift, int* out, unsigned* a
   __shared__ int kept[32];
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   kept[threadIdx.x] = in[i];
-  if (blockIdx.x == gridDim.x - 1) shift[threadIdx.x] = in[i] * 2;
   wait_for_grid(arrived, gridDim.x);
+  if (blockIdx.x == gridDim.x - 1) shift[threadIdx.x] = in[i] * 2;
+  wait_for_grid(arrived, 2 * gridDim.x);
   out[i] = kept[31 - threadIdx.x] + shift[threadIdx.x];
 }
 

@@ -36,7 +36,7 @@ def _rounds(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _from_last_block(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     rows = x.view(-1, 32)
     shift = rows[-1] * 2
-    return shift, (rows.flip(1) + shift).view(-1), torch.tensor([len(rows)], dtype=torch.int32)
+    return shift, (rows.flip(1) + shift).view(-1), torch.tensor([2 * len(rows)], dtype=torch.int32)
 
 
 CASES = (
