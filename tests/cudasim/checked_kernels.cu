@@ -870,6 +870,8 @@ static const std::map<std::string, Case>& cases() {
       {"gap_in_an_output", [](Tensor a, Tensor b) { fill_but<<<8, 128>>>(f(b), 205); }},
       {"second_output", [](Tensor a, Tensor b) { touch<<<1, 1>>>(f(a)); }},
       {"whole_outputs", [](Tensor a, Tensor b) { fill_but<<<8, 128>>>(f(b), -1); }},
+      {"torchs_stream",
+       [](Tensor a, Tensor b) { copy<<<1, 32, 0, at::cuda::getCurrentCUDAStream()>>>(f(a), f(b)); }},
       {"second_launch", [](Tensor a, Tensor b) { fill<<<1, 32>>>(f(b), 32); copy<<<1, 32>>>(f(b), f(a)); }},
   };
   return all;

@@ -40,6 +40,7 @@ def main() -> None:
         outcomes = {name: _run(partial(extension.run, name), name) for name in extension.names()}
         for name in OUTPUTS:
             outcomes[name] = _run(partial(_measured, extension, name), name)
+        outcomes["replayed"] = _run(partial(_replayed, extension), "replayed")
         for name, wide in (("sampled_at_the_full_shape", True), ("sampled_with_a_narrow_index", False)):
             outcomes[name] = _run(partial(_sampled, extension, wide), name)
     print(json.dumps(outcomes))
@@ -77,6 +78,15 @@ def _measured(extension: Any, name: str, a: Any, b: Any) -> None:
         lambda: extension.run(name, a, b),
         lambda result: [(output, torch.zeros(output.shape, device="cuda")) for output in OUTPUTS[name](a, b)],
     )
+
+
+def _replayed(extension: Any, a: Any, b: Any) -> object:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        extension.run("torchs_stream", a, b)
+    before = torch.ops.harness_sim.count_unwritten(b)[0]
+    graph.replay()
+    return [before, torch.ops.harness_sim.count_unwritten(b)[0]]
 
 
 def _sampled(extension: Any, wide: bool, *_: object) -> object:

@@ -11,7 +11,7 @@ from harness.devices.sim.account import HarmlessFindings
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.sandbox.wire.device import Finding
 from tests.cudasim.conftest import toolkit_or_skip
-from tests.cudasim.fault_page import EXAMPLES, KERNELS, PAGE, Outcomes, run_scenarios, with_examples
+from tests.cudasim.fault_page import COUNT, EXAMPLES, KERNELS, PAGE, Outcomes, run_scenarios, with_examples
 from tests.wording import tells
 
 pytestmark = pytest.mark.sim
@@ -222,6 +222,10 @@ LOOK_ALIKES = {
 }
 """By the kind of fault: honest kernels that come near it."""
 HONEST = sorted({name for names in LOOK_ALIKES.values() for name in names})
+
+
+def test_a_graph_writes_what_its_replay_launches(outcomes: Outcomes) -> None:
+    assert outcomes["replayed"] == {"error": None, "findings": [], "value": [COUNT, COUNT - 32]}
 
 
 @pytest.mark.parametrize("name", HONEST)

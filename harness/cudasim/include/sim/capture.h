@@ -8,7 +8,8 @@ namespace sim {
 template <class Work>
 inline bool is_captured(const void* stream, const Work& work) {
   if (!sim_captures(stream)) return false;
-  sim_capture([](void* kept) { (*static_cast<Work*>(kept))(); }, new Work(work));
+  // A copy on the stack runs: there the checked build lets a kernel read its arguments.
+  sim_capture([](void* kept) { Work(*static_cast<Work*>(kept))(); }, new Work(work));
   return true;
 }
 
