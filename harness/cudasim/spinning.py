@@ -8,12 +8,13 @@ from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible
 
 _LONGEST_WAIT = 40
 """Tokens in the body of a loop that only waits."""
+_ENDLESS = ([";", ";"], ["true"], ["1"])
 _ENDS = (";", ",", "=", ")", "[", "(")
 
 
 def with_turns(tokens: list[Token]) -> list[Token]:
-    """Give the turn to other threads at each look of a `while`, or of a loop's body that is short enough to wait, at
-    something volatile. An atomic gives it by itself."""
+    """Give the turn to other threads at each look at something volatile: of a `while`, and of a short loop that has no
+    other end. An atomic gives it by itself."""
     names = {"volatile", *_volatile_names(tokens)}
     written = list(tokens)
     for index in reversed(range(len(tokens))):
@@ -25,7 +26,10 @@ def with_turns(tokens: list[Token]) -> list[Token]:
                 if tokens[index].text == "while" and _looks_at(tokens, bracket, names):
                     written.insert(bracket + 1, Token("code", "sim_give_turn(), ", tokens[bracket].line))
                     continue
-                bracket = next_visible(tokens, closing(tokens, bracket))
+                end = closing(tokens, bracket)
+                if [token.text for token in tokens[bracket + 1 : end] if token.is_visible] not in _ENDLESS:
+                    continue
+                bracket = next_visible(tokens, end)
             is_body = bracket is not None and tokens[bracket].text == "{"
             if bracket is not None and is_body and _looks_at(tokens, bracket, names, _LONGEST_WAIT):
                 written.insert(bracket + 1, Token("code", " sim_give_turn();", tokens[bracket].line))

@@ -77,6 +77,7 @@ def test_kernel_is_known_by_its_address(cast: str, code: str) -> None:
         ("volatile int* done = flag; while (done[0] == 0) {}", True),
         ("volatile int* done = flag; while (i < n) {}", False),
         ("int seen; do { seen = *(volatile int*)flag; } while (seen < n);", True),
+        ("volatile int* done = flag; for (int i = 0; i < 9; i++) { sum += done[i]; }", False),
         ("volatile int* done = flag; for (;;) { if (*done > n) break; }", True),
         ('asm volatile("" : : : "memory"); while (i < n) {}', False),
     ],
