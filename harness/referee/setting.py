@@ -22,7 +22,7 @@ import torch
 
 from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.kept import KeptRuns
+from harness.referee.answers.kept import KeptRuns, times_out_of_memory
 from harness.referee.answers.oracle import FoundRows, Oracle, Piece, copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, tensor_bytes
 from harness.referee.answers.reference import Reference
@@ -73,9 +73,9 @@ class Lessons:
     @contextlib.contextmanager
     def learning(self) -> Iterator[None]:
         """Find out meanwhile whether memory is short, also where that is overcome."""
-        before = _times_out_of_memory()
+        before = times_out_of_memory()
         yield
-        self.is_short |= _times_out_of_memory() > before
+        self.is_short |= times_out_of_memory() > before
 
 
 @dataclass(frozen=True)
@@ -231,52 +231,74 @@ class Setting:
         inputs: Sequence[Any],
         told_by: float = TOLD_BY,
         seed: int | None = None,
-        is_plain: bool = False,
     ) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by
         themselves, as eager computes them among all rows, since for fewer cuDNN may choose an algorithm that errs less,
-        and in the plainest arithmetic where that may excuse it, or `is_plain`. `seed`: as for whole_answer().
+        and in the plainest arithmetic where that may excuse it. `seed`: as for whole_answer().
 
         Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
         """
-        rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
-        divided = self.oracle.rows(inputs, self.spec)
-        on = divided.together(inputs, rows) if divided and rows else inputs
-        seed, take = seed if on is inputs else None, self.lessons.runs.take
-        answers = []
-
-        def measured() -> tuple[ErrorEvidence, ...]:
-            want, evidence = self.answer_with_evidence(on, seed=seed)
-            answers.append(want)
-            return evidence
-
-        evidence = tuple(replace(one, told_by=told_by) for one in take(seed, "evidence", measured))
-        want = answers[0] if answers else self.whole_answer(on, seed)
+        on, rows = self._rows_outside(compared, inputs)
+        seed = None if rows else seed
+        want, evidence = self._measured(on, told_by, seed)
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            if self.on_gpu and on is not inputs:
+            if self.on_gpu and rows:
                 evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
-        if is_plain or may_excuse([one.loosest for one in evidence], compared):
-            units = [one.unit for one in evidence]
-            errors = take(
-                seed, "plain arithmetic", lambda: plain_errors(units, self.oracle, on, want, self.spec.dtypes)
-            )
-            evidence = tuple(
-                replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True)
-            )
+        if may_excuse([one.loosest for one in evidence], compared):
+            evidence = self._with_plain_arithmetic(evidence, on, want, seed)
         return evidence
 
     def bears(self, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None = None) -> bool:
         """Say whether a variant may blame: whether the plainest arithmetic errs less than a wrong element, in an output
-        that a comparison found outside of a derived tolerance. An honest kernel may err by as much."""
+        that a comparison found outside of a derived tolerance. An honest kernel may err by as much. Where rows are
+        independent, those outside must show it, and others that no solution chooses."""
         if self.problem.tolerance is not None:
             return True
+        outside, rows = self._rows_outside(compared, inputs)
+        asked = [outside, self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"])] if rows else [inputs]
         try:
-            evidence = self.evidence_against(compared, inputs, 1.0, seed, is_plain=True)
+            for on in asked:
+                want, evidence = self._measured(on, 1.0, None if rows else seed)
+                evidence = self._with_plain_arithmetic(evidence, on, want, None if rows else seed)
+                pairs = zip(compared, evidence, strict=True)
+                if any(found.bears_plain_arithmetic for output, found in pairs if not output.passed):
+                    return True
         except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
             return True
-        return any(
-            not one.passed and found.bears_plain_arithmetic for one, found in zip(compared, evidence, strict=True)
+        return False
+
+    def _rows_outside(
+        self, compared: Sequence[OutputComparison], inputs: Sequence[Any]
+    ) -> tuple[Sequence[Any], list[int]]:
+        """The inputs of the first rows that a comparison found outside, and which; all, and none, where rows depend on
+        each other."""
+        rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
+        divided = self.oracle.rows(inputs, self.spec)
+        return (divided.together(inputs, rows), rows) if divided and rows else (inputs, [])
+
+    def _measured(
+        self, inputs: Sequence[Any], told_by: float, seed: int | None
+    ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
+        """The oracle's answer and evidence_on(), which later solutions needn't measure again."""
+        answers = []
+
+        def measured() -> tuple[ErrorEvidence, ...]:
+            want, evidence = self.answer_with_evidence(inputs, seed=seed)
+            answers.append(want)
+            return evidence
+
+        evidence = self.lessons.runs.take(seed, "evidence", measured)
+        want = answers[0] if answers else self.whole_answer(inputs, seed)
+        return want, tuple(replace(one, told_by=told_by) for one in evidence)
+
+    def _with_plain_arithmetic(
+        self, evidence: Sequence[ErrorEvidence], inputs: Sequence[Any], want: Sequence[torch.Tensor], seed: int | None
+    ) -> tuple[ErrorEvidence, ...]:
+        units = [one.unit for one in evidence]
+        errors = self.lessons.runs.take(
+            seed, "plain arithmetic", lambda: plain_errors(units, self.oracle, inputs, want, self.spec.dtypes)
         )
+        return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
 
     def require_shapes(self, answers: Sequence[torch.Tensor]) -> None:
         """Require the shapes of the first answer, whatever inputs hold; of some rows those of a row. Raises:
@@ -399,11 +421,6 @@ def _usual_precision(inputs: Sequence[Any], spec: OutputSpec) -> str:
         elements[dtype] += math.prod(shape)
     usual = max((one for one in elements if one.is_floating_point and one.itemsize > 1), key=elements.__getitem__)
     return dtype_name(usual)
-
-
-def _times_out_of_memory() -> int:
-    """Count the errors that torch's allocator has raised on the GPU; 0 without one."""
-    return int(torch.cuda.memory_stats().get("num_ooms", 0)) if torch.cuda.is_initialized() else 0  # type: ignore[no-untyped-call]
 
 
 def _allocated_anew(reference: Reference) -> int:

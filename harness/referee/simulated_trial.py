@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -245,7 +246,8 @@ def _draws(case: CaseTurns) -> Iterator[Drawn]:
     """The variants are tried out only if they are asked for, since that takes longest."""
     next_seed = seeds_of(case.setting, "without launches")
     yield Drawn(next_seed())
-    yield from draw_variants(case.setting, iter(next_seed, None), case.rng).drawn
+    rng = random.Random(case.setting.seed("without launches"))  # a seed gives the same inputs to all solutions
+    yield from draw_variants(case.setting, iter(next_seed, None), rng).drawn
 
 
 def _is_right(case: CaseTurns, drawn: Drawn) -> bool:

@@ -22,12 +22,12 @@ from harness.plain_file import open_plain, parse_json
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.reference import Reference
 from harness.run.cache import cache_folder
-from harness.sandbox.folder import make_folder, remove_folder, write_file
+from harness.sandbox.folder import give_folders, make_folder, remove_folder, write_file
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.start import Surroundings, surroundings_of
 from harness.sandbox.variables import of_own_folder, own_python, scrubbed
 from harness.sandbox.wire.codec import decode, encode
-from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
+from harness.sandbox.wire.layout import extensions_folder, lent_extensions, scratch_folder, solutions_folder
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.tools.arm_task import REPORT, TRACE, ArmReport, ArmTask, Calls, Reached
 from harness.tools.target import Target
@@ -184,13 +184,14 @@ def _build(
 
 
 def _copy(target: Target, folder: Path, compilers: str | None) -> Path | None:
-    """Copy it like a worker's: read-only, with what was built for the very same files, and of the same texts."""
+    """Copy it like a worker's, with what was built for the very same files, and of the same texts."""
     if target.solution is None:
         return None
-    place = files_folder(folder) / "solutions" / target.problem.name / target.solution.name
+    place = solutions_folder(folder) / target.problem.name / target.solution.name
     files = seen_files(target.solution.folder)
     for name, content in files.items():
         write_file(place / name, content)
+    give_folders(place, scratch_folder(folder))
     namespace = extensions_folder(cache_folder(), "cuda") / hash_contents(files.items())
     lend(namespace, compilers, lent_extensions(folder))
     return place / "solution.py"

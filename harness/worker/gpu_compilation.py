@@ -101,8 +101,10 @@ def _placed(call: NvccCall, place: Path, folder: Path) -> NvccCall:
         return call
     source = place / Path(call.source).name
     source.write_text(call.text)
-    arguments = tuple(str(source) if argument == call.source else argument for argument in call.arguments)
-    return replace(call, source=str(source), arguments=arguments)
+    arguments = [str(source) if argument == call.source else argument for argument in call.arguments]
+    if solutions_folder(folder) in Path(call.source).parents:  # another worker's solution generated it
+        arguments.append(f"-I{Path(call.source).parent}")
+    return replace(call, source=str(source), arguments=tuple(arguments))
 
 
 class _GpuCompilation:

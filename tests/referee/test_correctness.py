@@ -24,6 +24,7 @@ from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.slots import Capacity
 from harness.referee.correctness import CaseOutcome, variants_of
 from harness.referee.inputs.draws import Drawn
+from harness.referee.judgement import UnfairVariant, judge_values
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
@@ -657,21 +658,25 @@ def test_who_is_wrong_only_where_inputs_come_late_is_told_so(double: Setting, mo
     assert tells(reason, "right", "ready", "wrong", "late")
 
 
-SHARP = "torch.sin(10 * x.float().sum(1, keepdim=True)).bfloat16()"
+SHARP = "torch.sin(6 * x.float().sum(1, keepdim=True) + x.float().mean()).bfloat16()"
+
+
+def sharp(x: torch.Tensor, rounded: Any = lambda total: total) -> torch.Tensor:
+    return torch.sin(rounded(6 * x.float().sum(1, keepdim=True)) + x.float().mean()).bfloat16()
 
 
 def test_a_variant_on_which_plain_arithmetic_errs_like_a_wrong_kernel_blames_nobody(tmp_path: Path) -> None:
     """A sum that is as short as the output shows little at the drawn scale and all at 16 times it."""
     setting = setting_of(tmp_path, problem_text(SHARP, "torch.randn(4096, 64).bfloat16() * 0.01"))
-    short = computing(lambda x: torch.sin((10 * x.float().sum(1, keepdim=True)).bfloat16().float()).bfloat16())
+    short = computing(lambda x: sharp(x, lambda total: total.bfloat16().float()))
     outcome, _ = checked(setting, short)
     require_passed(outcome)
-    large = "rescaled (times 2^4)"
+    large = "negative (times 2^4)"
     assert any(tells(remark, large, "decide nothing") for remark in outcome.remarks)
     later = variants_of(setting)
     assert large not in {drawn.variant.words for drawn in later.drawn if drawn.variant}
     assert any(tells(remark, large, "decide nothing") for remark in later.remarks)
-    wrong = computing(lambda x: torch.sin(10 * x.float()[:, 1:].sum(1, keepdim=True)).bfloat16())
+    wrong = computing(lambda x: sharp(x[:, 1:]))
     assert verdict_of(setting, wrong)[0] is Verdict.WRONG_VALUES
 
 
@@ -690,3 +695,40 @@ def test_slow_runs_of_the_reference_are_made_once_for_all_solutions(
         runs.clear()
         require_passed(checked(setting, honest)[0])
         assert (len(runs) > fewest) is not is_slow, runs
+
+
+@pytest.mark.parametrize("is_kept_in", ["a buffer", "memory of its own"])
+def test_a_kept_answer_is_the_references_own_no_more(is_kept_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_SLOW_S", -1.0)
+    runs, buffer = kept.KeptRuns(), torch.empty(3)
+
+    def answer(value: float) -> tuple[torch.Tensor, ...]:
+        return (buffer.fill_(value) if is_kept_in == "a buffer" else torch.full((3,), value),)
+
+    for seed in (1, 2, 1, 2):
+        assert runs.take(seed, "answer", lambda value=float(seed): answer(value))[0].tolist() == [seed] * 3
+
+
+def test_a_repetition_on_which_nothing_can_be_blamed_acquits_nobody(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, calls = CaseTurns.judge, itertools.count()
+
+    def judged(self: CaseTurns, *given: Any) -> Check:
+        if next(calls):
+            raise UnfairVariant
+        return judge(self, *given)
+
+    monkeypatch.setattr(CaseTurns, "judge", judged)
+    assert verdict_of(double, computing(lambda x: x * 2.1))[0] is Verdict.WRONG_VALUES
+
+
+def test_rows_that_a_solution_chooses_make_no_variant_unfair(tmp_path: Path) -> None:
+    """The plainest arithmetic errs by as much as a wrong element in one row, which isn't among those that are asked."""
+    text = problem_text("torch.sin(10 * x.float().cumsum(1)).bfloat16()", "torch.randn(1000, 256).bfloat16() * 0.01")
+    setting = setting_of(tmp_path, text, "independent_batch: true\n")
+    (x,) = setting.reference.make_inputs(3)
+    x[700] *= 16
+    (wrong,) = setting.oracle.native([x])
+    wrong[700] = -wrong[700]
+    assert not judge_values([wrong], [x], setting, setting.tolerances)[0].passed

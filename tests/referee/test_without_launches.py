@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ import torch
 from torch import nn
 
 from harness.model.config import Config
-from harness.referee.simulated_trial import is_right_without_launches
+from harness.referee.inputs.draws import make_inputs
+from harness.referee.simulated_trial import _draws, is_right_without_launches
 from tests.referee.in_process import InProcessDevice, InProcessWorker, computing, in_process_host
 from tests.referee.inputs.test_variants import made
 
@@ -59,3 +62,14 @@ def test_code_that_fails_without_its_kernels_needs_them(tmp_path: Path, launches
             return x + x
 
     assert not is_right(tmp_path, "x * 2", Waits)[0]
+
+
+def test_without_launches_a_seed_means_the_same_inputs_for_every_solution(tmp_path: Path) -> None:
+    """What the reference gives for them is kept by the seed."""
+    setting = made(tmp_path, "x.relu()")
+    first, second = (
+        [make_inputs(setting, one)[0] for one in _draws(SimpleNamespace(setting=setting, rng=random.Random(number)))]  # type: ignore[arg-type]
+        for number in (1, 2)
+    )
+    assert len(first) == len(second) > 5
+    assert all(torch.equal(one, two) for one, two in zip(first, second, strict=True))

@@ -35,7 +35,7 @@ class KeptRuns:
                 with contextlib.suppress(torch.OutOfMemoryError):
                     kept = tuple(one.to(device) for one in kept)
             return kept  # type: ignore[no-any-return]
-        started = time.monotonic()
+        started, before = time.monotonic(), times_out_of_memory()
         made = make()
         tensors = made if isinstance(made, tuple) and made and isinstance(made[0], torch.Tensor) else ()
         device = tensors[0].device if tensors else None
@@ -43,7 +43,13 @@ class KeptRuns:
             torch.cuda.synchronize()
         nbytes = sum(one.nbytes for one in tensors)
         is_slow = time.monotonic() - started > _SLOW_S
-        if seed is not None and made is not None and is_slow and self._nbytes + nbytes <= available_bytes() * _SHARE:
+        is_whole = made is not None and times_out_of_memory() == before  # a solution may have made memory short
+        if seed is not None and is_whole and is_slow and self._nbytes + nbytes <= available_bytes() * _SHARE:
             self._nbytes += nbytes
-            self._kept[key] = tuple(one.cpu() for one in tensors) or made, device
+            self._kept[key] = tuple(one.to("cpu", copy=True) for one in tensors) or made, device
         return made
+
+
+def times_out_of_memory() -> int:
+    """Count the errors that torch's allocator has raised on the GPU; 0 without one."""
+    return int(torch.cuda.memory_stats().get("num_ooms", 0)) if torch.cuda.is_initialized() else 0  # type: ignore[no-untyped-call]

@@ -9,7 +9,7 @@ from harness.model.verdict import Verdict
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.turns import Taken
-from harness.referee.judgement import require_passed
+from harness.referee.judgement import UnfairVariant, require_passed
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
 
@@ -83,7 +83,7 @@ def _what_repeating_shows(case: CaseTurns, taken: Taken, call: int, check: Check
                 "right values where the inputs lie ready, and wrong ones where they come late, on the current stream: "
                 "work on another stream doesn't wait for it"
             )
-    except SolutionFailed:
+    except (SolutionFailed, UnfairVariant):
         return None  # the first failure is reported
     return (
         "the same inputs gave wrong values in other places each time, as where threads race" if are_elsewhere else None

@@ -28,7 +28,7 @@ def scratch_folder(folder: Path) -> Path:
 
 
 def solutions_folder(folder: Path) -> Path:
-    """Return the folder of a solution's files. Some build into it."""
+    """Return the folder of a solution's files. Some solutions build into it."""
     return scratch_folder(folder) / "solutions"
 
 

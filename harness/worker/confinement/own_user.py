@@ -133,7 +133,7 @@ def _give(folder: Path, user: int, owned: Iterable[Path]) -> None:
     os.chown(folder, 0, user)
     os.chmod(folder, 0o710)
     scratch = scratch_folder(folder)
-    for place in (scratch, *scratch.iterdir(), *owned):
+    for place in (scratch, *(one for one in scratch.rglob("*") if one.is_dir()), *owned):
         os.chown(place, user, user)
 
 
