@@ -3,6 +3,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -430,6 +431,30 @@ torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps) {
 // What an extension may do while a graph is captured.
 __global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
 
+// Each block reads what the next one wrote, which a grid that isn't cooperative can't wait for.
+__global__ void twice_of_all(const float* x, float* y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+  y[i] = x[i];
+  cooperative_groups::this_grid().sync();
+  const float other = y[(i + blockDim.x) % n];
+  cooperative_groups::this_grid().sync();
+  y[i] += other;
+}
+
+static cudaError_t by_function(const float* from, float* to, int n, cudaStream_t stream, const std::string& what) {
+  void* arguments[] = {&from, &to};
+  const void* address = (const void*)twice;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 1;
+  config.blockDim = n;
+  config.stream = stream;
+  if (what == "cudaLaunchKernel") return cudaLaunchKernel(twice, 1, n, arguments, 0, stream);
+  if (what == "cudaLaunchKernel by address") return cudaLaunchKernel(address, 1, n, arguments, 0, stream);
+  if (what == "cudaLaunchKernelEx") return cudaLaunchKernelEx(&config, twice, from, to);
+  if (what == "cudaLaunchKernelExC") return cudaLaunchKernelExC(&config, address, arguments);
+  return cudaLaunchCooperativeKernel(twice_of_all, 2, n / 2, arguments, 0, stream);
+}
+
 int64_t on_a_stream(torch::Tensor x, torch::Tensor y, std::string what) {
   float *from = x.data_ptr<float>(), *to = y.data_ptr<float>();
   cudaStream_t stream = at::cuda::getCurrentCUDAStream();
@@ -443,6 +468,8 @@ int64_t on_a_stream(torch::Tensor x, torch::Tensor y, std::string what) {
   if (what == "kernel on the default stream") twice<<<1, n>>>(from, to);
   if (what == "kernel on torch's default stream") twice<<<1, n, 0, at::cuda::getDefaultCUDAStream()>>>(from, to);
   if (what == "kernel past the end") twice<<<1, n, 0, stream>>>(from + 1, to);
+  if (what.rfind("cudaLaunchKernel", 0) == 0 || what == "cudaLaunchCooperativeKernel")
+    return by_function(from, to, n, stream, what);
   if (what == "copy") return cudaMemcpyAsync(to, from, n * sizeof(float), cudaMemcpyDeviceToDevice, stream);
   if (what == "fill") return cudaMemsetAsync(to, 0, n * sizeof(float), stream);
   if (what == "cudaDeviceSynchronize") return cudaDeviceSynchronize();

@@ -35,7 +35,7 @@ struct BoundLaunch {
   const char *kernel, *file;
   int line;
   std::tuple<Arguments...> arguments;
-  const sim_by_function* by_function = nullptr;
+  sim_by_function by_function = {};  // without a kernel for <<<>>>
 
   template <class Kernel>
   void operator()(Kernel&& run) {
@@ -50,7 +50,7 @@ struct BoundLaunch {
       std::apply(*to_run->run, *to_run->arguments);
     };
     sim_launch(configuration.grid, configuration.block, configuration.dynamic_shared, kernel, file, line, body, &call,
-               by_function);
+               by_function.kernel ? &by_function : nullptr);
   }
 
  private:

@@ -23,7 +23,7 @@ cudaError_t launch_typed(const LaunchCall& call, const Configuration& configurat
   const sim_by_function by_function{reinterpret_cast<const void*>(kernel), is_cooperative};
   const char* name = sim_kernel_name(by_function.kernel, call.text);
   BoundLaunch<std::decay_t<Parameters>...> launch{
-      configuration, name, call.file, call.line, {std::move(arguments)...}, &by_function};
+      configuration, name, call.file, call.line, {std::move(arguments)...}, by_function};
   launch([kernel](auto&... each) { kernel(each...); });
   const cudaError_t error = sim_last_error(0);
   if (error == cudaSuccess && before != cudaSuccess) sim_set_last_error(before);
@@ -59,15 +59,15 @@ void* operator->*(KernelName name, void (*kernel)(Parameters...)) {
 
 static inline cudaError_t launch_kernel(const LaunchCall& call, bool is_cooperative, const void* kernel, dim3 grid,
                                         dim3 block, void** arguments, size_t dynamic_shared = 0,
-                                        cudaStream_t = nullptr) {
+                                        cudaStream_t stream = nullptr) {
   auto launch = reinterpret_cast<LaunchByAddress>(sim_find_kernel(kernel));
   if (!launch) sim_refuse("a launch of a kernel of which only the address is known");
-  return launch(call, {grid, block, dynamic_shared}, is_cooperative, kernel, arguments);
+  return launch(call, {grid, block, dynamic_shared, stream}, is_cooperative, kernel, arguments);
 }
 template <class... Parameters>
 cudaError_t launch_kernel(const LaunchCall& call, bool is_cooperative, void (*kernel)(Parameters...), dim3 grid,
-                          dim3 block, void** arguments, size_t dynamic_shared = 0, cudaStream_t = nullptr) {
-  return launch_by_address<Parameters...>(call, {grid, block, dynamic_shared}, is_cooperative,
+                          dim3 block, void** arguments, size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
+  return launch_by_address<Parameters...>(call, {grid, block, dynamic_shared, stream}, is_cooperative,
                                           reinterpret_cast<const void*>(kernel), arguments);
 }
 
@@ -89,14 +89,15 @@ template <class... Parameters, class... Arguments>
 cudaError_t launch_kernel_ex(const LaunchCall& call, const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                              Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "cudaLaunchKernelEx: one argument for each parameter");
-  return launch_typed<Parameters...>(call, {config->gridDim, config->blockDim, config->dynamicSmemBytes},
-                                     is_cooperative(*config), kernel, std::forward<Arguments>(arguments)...);
+  const Configuration configuration{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
+  return launch_typed<Parameters...>(call, configuration, is_cooperative(*config), kernel,
+                                     std::forward<Arguments>(arguments)...);
 }
 template <class Kernel>
 cudaError_t launch_kernel_ex_c(const LaunchCall& call, const cudaLaunchConfig_t* config, Kernel* kernel,
                                void** arguments) {
   return launch_kernel(call, is_cooperative(*config), kernel, config->gridDim, config->blockDim, arguments,
-                       config->dynamicSmemBytes);
+                       config->dynamicSmemBytes, config->stream);
 }
 
 }  // namespace sim
