@@ -25,6 +25,9 @@ _OF_MEMORY = ("empty", "new_empty", "resize_", "set_")
 """Beginnings of the names of operators that do nothing on a stream."""
 _WAITING = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 """Tags of operators whose results the host waits for."""
+_COPIES = (torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default, torch.ops.aten._foreach_copy_.default)
+"""Operators that read the host's memory at each replay; others take what they need of it at the capture."""
+_INTO_INDICES = ("aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index_put")
 _NOT_PINNED = "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned."
 _NEVER_CAPTURED = "Called CUDAGraph::replay without a preceding successful capture."
 
@@ -162,15 +165,17 @@ class Capture(_Mode):
             for form, argument in zip([forms] if is_alone else forms or (), written, strict=True)
         ]
         own = [one if argument is None else None for one, argument in zip(made, written, strict=True)]
-        args, kwargs = tree_map(_alias, args), tree_map(_alias, kwargs)
+        keeping = _alias if func in _COPIES else _as_captured
+        args, kwargs = tree_map(keeping, args), tree_map(keeping, kwargs)
         self.keep(lambda: func(*args, **kwargs), tree_leaves(tree_map(_alias, own)))
         return made[0] if is_alone else tuple(made) or None
 
     def _refuse_waiting(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise RuntimeError for what a stream can't do while it is captured, in torch's words."""
-        is_mask = [getattr(one, "dtype", None) in (torch.bool, torch.uint8) for one in tree_leaves(args[1:])]
-        if _WAITING.intersection(func.tags) and (func is not torch.ops.aten.index.Tensor or any(is_mask)):
+        if _is_waited_for(func, args):
             self._runtime.synchronize()
+        if func is torch.ops.aten.lift_fresh.default and args[0].numel():  # torch.tensor() has copied its data
+            raise RuntimeError(_NOT_PINNED)
         if func not in (torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default):
             return
         if func is torch.ops.aten.copy_.default:
@@ -205,6 +210,22 @@ def is_kept(launch: Callable[[], object]) -> bool:
 def _is_on_device(value: object) -> bool:
     device = value.device if isinstance(value, torch.Tensor) else value
     return isinstance(device, torch.device) and device.type == "cuda"
+
+
+def _is_waited_for(func: Any, args: tuple[Any, ...]) -> bool:
+    """Say whether the host waits for results, such as the number of elements that a mask chooses."""
+    if func is torch.ops.aten.index.Tensor:
+        return any(map(_is_mask, args[1]))
+    if func._schema.name not in _INTO_INDICES:
+        return bool(_WAITING.intersection(func.tags))
+    indices, values = [one for one in args[1] if one is not None], args[2]
+    is_number = values.numel() == 1 and values.device.type == "cpu"
+    is_fill = len(indices) == 1 and is_number and not any(args[3:4])  # torch makes a masked_fill_ of it
+    return any(map(_is_mask, indices)) and not is_fill
+
+
+def _is_mask(index: torch.Tensor | None) -> bool:
+    return index is not None and index.dtype in (torch.bool, torch.uint8)
 
 
 def _is_of_memory(func: Any) -> bool:
@@ -242,3 +263,8 @@ def _made(form: Any) -> Any:
 def _alias(value: Any) -> Any:
     """Return the same memory under a name of ours, which stays if a tensor is given other memory."""
     return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _as_captured(value: Any) -> Any:
+    """Return a copy of the host's memory, as it is at the capture, and the same memory of the device."""
+    return value.clone() if isinstance(value, torch.Tensor) and value.device.type == "cpu" else _alias(value)

@@ -13,6 +13,14 @@ from harness.devices.sim.device import SimDevice
 
 Work = Callable[[torch.Tensor, torch.Tensor], object]
 
+BY_FUNCTION = (
+    "cudaLaunchKernel",
+    "cudaLaunchKernel by address",
+    "cudaLaunchCooperativeKernel",
+    "cudaLaunchKernelEx",
+    "cudaLaunchKernelExC",
+)
+
 POISON = 7.0
 """What an output holds before anything is captured."""
 
@@ -38,7 +46,28 @@ def _seen(work: Work) -> list[float]:
 def graph_of_an_extension(device: SimDevice, extension: Any) -> object:
     whats = ["kernel", "kernel by a variable's name", "copy", "fill"]
     whats += ["kernel on the default stream", "kernel on torch's default stream"]
+    whats += BY_FUNCTION
     return {what: _seen(lambda x, y, what=what: extension.on_a_stream(x, y, what)) for what in whats}
+
+
+def graph_of_numbers_on_the_host(device: SimDevice, extension: Any) -> object:
+    """An operator takes their values when it is captured; only copies read them at each replay."""
+    works: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]] = {
+        "operand": lambda x, y, number: torch.mul(x, number, out=y),
+        "in place": lambda x, y, number: y.mul_(number),
+        "fill": lambda x, y, number: y.fill_(number),
+        "by a mask": lambda x, y, number: y.__setitem__(x > 0, number),
+        "copy": lambda x, y, number: y.copy_(number, non_blocking=True),
+        "to": lambda x, y, number: y.copy_(number.to("cuda", non_blocking=True)),
+    }
+    found = {}
+    for name, work in works.items():
+        number = torch.tensor(2.0).pin_memory()
+        _, y, graph = _captured(lambda x, y, work=work, number=number: work(x, y, number))  # type: ignore[misc]
+        number.fill_(10)
+        graph.replay()
+        found[name] = y[0].item()
+    return found
 
 
 def graph_after_a_warm_up(device: SimDevice, extension: Any) -> object:
@@ -164,12 +193,26 @@ def errors_in_a_capture(device: SimDevice, extension: Any) -> object:
         "item": lambda x, y: x[0].item(),
         "nonzero": lambda x, y: x.nonzero(),
         "mask": lambda x, y: x[x > 0],
+        "values by a mask": lambda x, y: y.index_put_((x > 0,), x),
+        "values by a mask of bytes": lambda x, y: y.index_put_((x.byte(),), x),
+        "values added by a mask": lambda x, y: y.index_put_((x > 0,), x[:1], accumulate=True),
+        "values by a mask, elsewhere": lambda x, y: y.index_put((x > 0,), x),
         "synchronize": lambda x, y: torch.cuda.synchronize(),
         "cpu": lambda x, y: x.cpu(),
         "cuda": lambda x, y: y.copy_(torch.ones(32)),
         "from pinned memory": lambda x, y: y.copy_(pinned),
         "from pinned memory without waiting": lambda x, y: y.copy_(pinned, non_blocking=True),
         "indices": lambda x, y: x[torch.arange(4, device="cuda")],
+        "values by indices": lambda x, y: y.index_put_((torch.arange(32, device="cuda"),), x),
+        "booleans by indices": lambda x, y: (x > 0).index_put_((torch.arange(32, device="cuda"),), y > 0),
+        "a number by a mask": lambda x, y: y.masked_fill_(x > 0, 1.0),
+        "a number by a mask as index": lambda x, y: y.__setitem__(x > 0, 1.0),
+        "tensor": lambda x, y: y.copy_(torch.tensor([1.0], device="cuda")),
+        "tensor of a number": lambda x, y: y.copy_(torch.tensor(1.0, device="cuda")),
+        "new_tensor": lambda x, y: y.copy_(x.new_tensor([1.0])),
+        "as_tensor": lambda x, y: y.copy_(torch.as_tensor([1.0], device="cuda")),
+        "tensor of a tensor": lambda x, y: y.copy_(torch.tensor(x)),
+        "tensor of nothing": lambda x, y: torch.tensor([], device="cuda"),
     }
     for what in ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMalloc"):
         works[what] = lambda x, y, what=what: extension.on_a_stream(x, y, what)  # type: ignore[misc]

@@ -10,6 +10,16 @@ pytestmark = pytest.mark.sim
 
 NOT_PERMITTED = "CUDA error: operation not permitted when stream is capturing"
 SPOILT = "CUDA error: operation failed due to a previous error during capture"
+PERMITTED = (
+    "from pinned memory without waiting",
+    "indices",
+    "values by indices",
+    "booleans by indices",
+    "a number by a mask",
+    "a number by a mask as index",
+    "tensor of a tensor",
+    "tensor of nothing",
+)
 NOT_PINNED = "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned."
 
 
@@ -21,6 +31,11 @@ NOT_PINNED = "Cannot copy between CPU and CUDA tensors during CUDA graph capture
         (
             "graph_of_a_network",
             {"no_grad": [True, True], "enable_grad": [True, True], "inference_mode": [True, True]},
+            0,
+        ),
+        (
+            "graph_of_numbers_on_the_host",
+            {"operand": 2.0, "in place": 14.0, "fill": 2.0, "by a mask": 2.0, "copy": 10.0, "to": 10.0},
             0,
         ),
         ("graphed_callables", [True, True], 0),
@@ -42,6 +57,11 @@ def test_a_capture_keeps_what_is_for_its_stream_and_runs_nothing_of_it(outcomes:
         "kernel by a variable's name": [7.0, 6.0],
         "copy": [7.0, 3.0],
         "fill": [7.0, 0.0],
+        "cudaLaunchKernel": [7.0, 6.0],
+        "cudaLaunchKernel by address": [7.0, 6.0],
+        "cudaLaunchCooperativeKernel": [7.0, 6.0],
+        "cudaLaunchKernelEx": [7.0, 6.0],
+        "cudaLaunchKernelExC": [7.0, 6.0],
         "kernel on the default stream": at_once,
         "kernel on torch's default stream": at_once,
     }
@@ -55,14 +75,15 @@ def test_a_fault_of_a_captured_kernel_is_seen_when_it_is_replayed(outcomes: Outc
 
 
 def test_what_a_capture_does_not_allow_fails_in_cuda_s_words(outcomes: Outcomes) -> None:
-    errors = outcomes["errors_in_a_capture"]["value"]
-    for name in ("item", "nonzero", "mask", "synchronize", "from pinned memory"):
+    errors = dict(outcomes["errors_in_a_capture"]["value"])
+    masks = ("values by a mask", "values by a mask of bytes", "values added by a mask", "values by a mask, elsewhere")
+    for name in ("item", "nonzero", "mask", "synchronize", "from pinned memory", *masks):
         assert errors.pop(name) == [NOT_PERMITTED, SPOILT]
-    for name in ("cpu", "cuda"):
+    for name in ("cpu", "cuda", "tensor", "tensor of a number", "new_tensor", "as_tensor"):
         assert errors.pop(name) == [NOT_PINNED, None]
     for name in ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMalloc"):  # the extension looks at no error
         assert errors.pop(name) == [None, SPOILT]
-    assert errors == {"from pinned memory without waiting": [None, None], "indices": [None, None]}
+    assert errors == {name: [None, None] for name in PERMITTED}
 
 
 def test_what_can_not_be_captured_is_unsupported_by_name(outcomes: Outcomes) -> None:
