@@ -30,8 +30,8 @@ CASE(launch_by_name) {
   const int* in = buffers.at<int>(0);
   int* out = buffers.at<int>(1);
   Line line{3, 5};
-  long long more = 7;
-  void* arguments[] = {&in, &out, &line, &more};
+  const long long first_half = 7;  // the name of a kernel
+  void* arguments[] = {&in, &out, &line, (void*)&first_half};
   cudaLaunchKernel(on_line<32>, dim3(buffers.size(0) / 32), dim3(32), arguments);
 }
 

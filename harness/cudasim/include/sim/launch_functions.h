@@ -56,6 +56,11 @@ void* operator->*(KernelName name, void (*kernel)(Parameters...)) {
   sim_name_kernel(address, name.text, reinterpret_cast<void*>(&launch_by_address<Parameters...>));
   return address;
 }
+// An object that has a kernel's name: `(void*)&scale` of a parameter.
+template <class T>
+void* operator->*(KernelName, T* object) {
+  return (void*)object;
+}
 
 static inline cudaError_t launch_kernel(const LaunchCall& call, bool is_cooperative, const void* kernel, dim3 grid,
                                         dim3 block, void** arguments, size_t dynamic_shared = 0,
