@@ -145,7 +145,7 @@ def _with_references(tokens: list[Token], references: Sequence[_BlockVariable]) 
     if not references:
         return tokens
     result = list(tokens)
-    for body in reversed(list(_device_functions(tokens))):
+    for body in reversed(list(device_functions(tokens))):
         needed = [reference for reference in references if body.names(reference.name)]
         if needed:
             # In a scope around the body, so that a local variable may bear the name.
@@ -156,12 +156,16 @@ def _with_references(tokens: list[Token], references: Sequence[_BlockVariable]) 
 
 
 @dataclass(frozen=True)
-class _FunctionBody:
+class FunctionBody:
     tokens: list[Token]
     start: int
     """Its opening brace; `end` is the closing one."""
     end: int
     parameters: tuple[int, int]
+
+    def holds(self, index: int) -> bool:
+        """Say whether the token at `index` belongs to its parameters or its body."""
+        return self.parameters[0] <= index <= self.end
 
     def names(self, name: str) -> bool:
         """Say whether its body uses `name`, and no parameter has it."""
@@ -178,7 +182,8 @@ class _FunctionBody:
         return before is not None and self.tokens[before].text in (".", "->", "::")
 
 
-def _device_functions(tokens: list[Token]) -> Iterator[_FunctionBody]:
+def device_functions(tokens: list[Token]) -> Iterator[FunctionBody]:
+    """Find the functions that run on the device, in their order. Raises Unbalanced."""
     i = 0
     while i < len(tokens):
         if tokens[i].kind == "symbol" and tokens[i].text == "{":
@@ -186,7 +191,7 @@ def _device_functions(tokens: list[Token]) -> Iterator[_FunctionBody]:
             if parameters is not None:
                 end = closing(tokens, i)
                 if _is_for_device(tokens, parameters[0]):
-                    yield _FunctionBody(tokens, i, end, parameters)
+                    yield FunctionBody(tokens, i, end, parameters)
                 i = end
         i += 1
 

@@ -80,10 +80,28 @@ def test_kernel_is_known_by_its_address(cast: str, code: str) -> None:
         ("volatile int* done = flag; for (int i = 0; i < 9; i++) { sum += done[i]; }", False),
         ("volatile int* done = flag; for (;;) { if (*done > n) break; }", True),
         ('asm volatile("" : : : "memory"); while (i < n) {}', False),
+        ("while ((seen = *(volatile int*)flag) < n);", True),
+        ("volatile int* done = flag; while (done[0] <= n && seen == done[1]);", True),
+        ("volatile int* done = flag; while (int seen = *done) { f(seen); }", False),
+        ("volatile int* done = flag; while (const std::vector<int*>& seen = done[0]) {}", False),
+        ("volatile int* done = flag; while (auto* seen{done[0]}) {}", False),
     ],
 )
 def test_loop_on_something_volatile_gives_its_turn(loop: str, gives_turn: bool) -> None:
     assert ("sim_give_turn()" in body(loop)) is gives_turn
+
+
+@pytest.mark.parametrize(
+    ("before", "gives_turn"),
+    [
+        ("__global__ void j(volatile float* s) {}", False),
+        ("__device__ float f() { volatile float* s = t; return *s; }", False),
+        ("__device__ volatile float s[4];", True),
+    ],
+)
+def test_what_another_function_calls_volatile_gives_no_turn(before: str, gives_turn: bool) -> None:
+    kernel = "__global__ void k(float* s, volatile int* flag) { while (s[0] > 0) { s[0] -= 1; } }"
+    assert ("sim_give_turn()" in body(f"{before}\n{kernel}")) is gives_turn
 
 
 @pytest.mark.parametrize(
