@@ -1,4 +1,5 @@
-// What the simulator lacks. Functions of a stand-in library (stand_ins.py) end here: CUDA's own, and those of torch's half for GPUs.
+// What the simulator lacks. Functions of a stand-in library (stand_ins.py) end here: CUDA's own, and those of torch's
+// half for GPUs.
 #include <cxxabi.h>
 
 #include <atomic>
