@@ -13,9 +13,17 @@ namespace sim {
 namespace {
 
 constexpr int multiprocessors = 132, most_blocks = 32, most_threads = 2048;
+// Of a kernel with 64 registers; a full multiprocessor takes one with 32.
+constexpr int likely_threads = 1024;
 constexpr size_t shared_of_multiprocessor = 233472, reserved_shared = 1024, most_dynamic_shared = 232448;
 // Each thread that waits keeps two pages of its stack: about a gigabyte in all.
-constexpr uint64_t most_waiting_threads = uint64_t(multiprocessors) * 1024;
+constexpr uint64_t most_waiting_threads = uint64_t(multiprocessors) * likely_threads;
+
+int blocks_per_multiprocessor(int threads, size_t dynamic_shared, int resident_threads) {
+  if (threads > 1024 || dynamic_shared > most_dynamic_shared) return 0;
+  int by_threads = resident_threads / ((threads + 31) / 32 * 32);
+  return std::min({most_blocks, by_threads, int(shared_of_multiprocessor / (dynamic_shared + reserved_shared))});
+}
 
 // One for each block, kept from launch to launch.
 std::vector<std::unique_ptr<Worker>> crew;
@@ -72,7 +80,8 @@ void run_rounds(Launch& launch) {
 }  // namespace
 
 bool is_accepted_grid(const Launch& launch) {
-  uint64_t fit = uint64_t(sim_blocks_per_multiprocessor(launch.threads(), launch.dynamic_shared)) * multiprocessors;
+  int per_multiprocessor = blocks_per_multiprocessor(launch.threads(), launch.dynamic_shared, most_threads);
+  uint64_t fit = uint64_t(per_multiprocessor) * multiprocessors;
   if (launch.grid_blocks() <= fit) return true;
   raise_launch_error(cudaErrorCooperativeLaunchTooLarge,
                      std::to_string(launch.grid_blocks()) + " blocks of a cooperative launch, of which at most " +
@@ -139,9 +148,7 @@ using namespace sim;
 extern "C" {
 
 int sim_blocks_per_multiprocessor(int threads, size_t dynamic_shared) {
-  if (threads > 1024 || dynamic_shared > most_dynamic_shared) return 0;
-  int by_threads = most_threads / ((threads + 31) / 32 * 32);
-  return std::min({most_blocks, by_threads, int(shared_of_multiprocessor / (dynamic_shared + reserved_shared))});
+  return blocks_per_multiprocessor(threads, dynamic_shared, likely_threads);
 }
 
 void sim_grid_sync(const char* file, int line) {

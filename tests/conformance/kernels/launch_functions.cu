@@ -162,6 +162,26 @@ CASE(barrier_of_atomics) {
   cudaLaunchCooperativeKernel(from_last_block, dim3(buffers.size(0) / 32), dim3(32), arguments);
 }
 
+__global__ void counted_together(int* out, int* arrived) {
+  atomicAdd(arrived, 1);
+  cg::this_grid().sync();
+  // Behind the barrier all have come.
+  if (threadIdx.x == 0 && *(volatile int*)arrived != int(gridDim.x * blockDim.x)) atomicAdd(out, 1);
+  if (blockIdx.x == 0 && threadIdx.x == 0) out[1] = 1;
+}
+
+CASE(barrier_of_a_full_device) {
+  int *out = buffers.at<int>(0), *arrived = out + 2, per_multiprocessor = 0, multiprocessors = 0;
+  cudaMemset(out, 0, 4 * sizeof(int));
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, counted_together, 256, 0);
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+  void* arguments[] = {&out, &arrived};
+  int code = cudaLaunchCooperativeKernel((void*)counted_together, dim3(per_multiprocessor * multiprocessors), dim3(256),
+                                         arguments, 0, nullptr);
+  cudaMemset(arrived, 0, sizeof(int));  // a number of the device's own
+  cudaMemcpy(out + 3, &code, sizeof code, cudaMemcpyHostToDevice);
+}
+
 // What no launch of its own can tell: errors, and hints for caches.
 CASE(cooperative_too_large) {
   int *out = buffers.at<int>(0), *none = nullptr, count = 0;

@@ -47,6 +47,7 @@ CASES = (
     case("barrier_of_grid", OF_GRID, (ints(64 * 7),), _rounds),
     case("barrier_of_grid_by_attribute", OF_GRID, (ints(64 * 6),), _rounds),
     case("barrier_of_atomics", OF_GRID, (ints(32 * 5),), _from_last_block),
+    case("barrier_of_a_full_device", OF_GRID, (), lambda: torch.tensor([0, 1, 0, 0], dtype=torch.int32)),
     case("cooperative_too_large", OF_GRID, (), lambda: torch.tensor([720, 720, 0], dtype=torch.int32)),
     case("hints_for_the_l2_cache", "`cudaStreamSetAttribute`", (), lambda: torch.zeros(3, dtype=torch.int32)),
 )

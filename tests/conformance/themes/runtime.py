@@ -43,7 +43,7 @@ CASES = (
         "occupancy",
         "`cudaOccupancyMaxActiveBlocksPerMultiprocessor` and its family",
         (),
-        lambda: _literals(8, 1, 1024, 5),
+        lambda: _literals(1, 1, 1024, 5),
         needs=(9, 0),
     ),
     case(

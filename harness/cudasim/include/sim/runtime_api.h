@@ -329,7 +329,8 @@ static inline cudaError_t cudaFuncSetCacheConfig(Kernel&&, cudaFuncCache) {
   return sim_sticky_error();
 }
 
-// An upper bound: what registers and static shared memory take is known to nvcc alone.
+// For 64 registers, 1,024 threads a multiprocessor: what registers and static shared memory a kernel takes is known to
+// nvcc alone.
 template <class Kernel>
 static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel&&, int threads,
                                                                         size_t dynamic_shared) {
