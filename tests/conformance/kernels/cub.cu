@@ -63,6 +63,34 @@ CASE(cub_argmax) {
   block_argmax<<<1, 128>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<int>(2), buffers.size(0));
 }
 
+// So large that a value for each thread wouldn't fit into shared memory.
+struct Hundreds {
+  int counts[128];
+};
+
+struct AddHundreds {
+  __device__ Hundreds operator()(const Hundreds& a, const Hundreds& b) const {
+    Hundreds sum;
+    for (int i = 0; i < 128; i++) sum.counts[i] = a.counts[i] + b.counts[i];
+    return sum;
+  }
+};
+
+__global__ void block_sum_of_large(const int* in, int* out, int valid) {
+  typedef cub::BlockReduce<Hundreds, 112> Reduce;
+  __shared__ typename Reduce::TempStorage storage;
+  Hundreds mine;
+  for (int i = 0; i < 128; i++) mine.counts[i] = in[threadIdx.x] * (i + 1);
+  Hundreds sum = Reduce(storage).Reduce(mine, AddHundreds());
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 128; i++) out[i] = sum.counts[i];
+  __syncthreads();
+  sum = Reduce(storage).Reduce(mine, AddHundreds(), valid);
+  if (threadIdx.x == 0) out[128] = sum.counts[0];
+}
+
+CASE(cub_block_reduce_of_large) { block_sum_of_large<<<1, 112>>>(buffers.at<int>(0), buffers.at<int>(1), 70); }
+
 __global__ void warp_sums(const int* in, int* out) {
   typedef cub::WarpReduce<int> Whole;
   typedef cub::WarpReduce<int, 8> Eighths;
@@ -82,8 +110,9 @@ __global__ void warp_sums(const int* in, int* out) {
 
 CASE(cub_warp_reduce_and_scan) { warp_sums<<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1)); }
 
+template <cub::BlockScanAlgorithm Algorithm>
 __global__ void block_scans(const int* in, int* out) {
-  typedef cub::BlockScan<int, 64> Scan;
+  typedef cub::BlockScan<int, 64, Algorithm> Scan;
   __shared__ typename Scan::TempStorage storage;
   int i = threadIdx.x, pair[2] = {in[2 * i], in[2 * i + 1]}, scanned[2], one, total;
   Scan(storage).ExclusiveSum(pair[0], one, total);
@@ -102,7 +131,12 @@ __global__ void block_scans(const int* in, int* out) {
   out[384 + i] = one;
 }
 
-CASE(cub_block_scan) { block_scans<<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+CASE(cub_block_scan) {
+  block_scans<cub::BLOCK_SCAN_RAKING><<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1));
+}
+CASE(cub_block_scan_by_warps) {
+  block_scans<cub::BLOCK_SCAN_WARP_SCANS><<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1));
+}
 
 template <class Key, bool IsDescending>
 __global__ void sorted_keys(const Key* in, Key* out) {

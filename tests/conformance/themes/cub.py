@@ -26,6 +26,10 @@ def _argmax(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return x.max().view(1), x.argmax().int().view(1)
 
 
+def _large(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x.sum() * torch.arange(1, 129), x[:70].sum().view(1)]).int()
+
+
 def _warps(x: torch.Tensor) -> torch.Tensor:
     warps = x.view(2, 32)
     scan, total = warps.cumsum(1), warps.sum(1)
@@ -68,9 +72,11 @@ MIXED = torch.cat([floats(186, -9, 9), torch.tensor([0.5, -2.0, float("inf"), -f
 
 CASES = (
     case("cub_block_reduce", REDUCE, (ints(192, -90, 90),), _block_reduce),
+    case("cub_block_reduce_of_large", REDUCE, (ints(112, -90, 90),), _large),
     case("cub_argmax", REDUCE, (ints(700, 0, 50).float(),), _argmax),
     case("cub_warp_reduce_and_scan", REDUCE, (ints(64, -90, 90),), _warps),
     case("cub_block_scan", SCAN, (ints(128),), _block_scan),
+    case("cub_block_scan_by_warps", SCAN, (ints(128),), _block_scan),
     case("cub_radix_sort_int", RADIX_SORT, (ints(192, -(2**31), 2**31 - 1),), lambda x: x.sort().values),
     case("cub_radix_sort_float", RADIX_SORT, (MIXED,), lambda x: x.sort(descending=True).values),
     case("cub_radix_sort_half", RADIX_SORT, (MIXED[:190].half().repeat(2)[:192],), lambda x: x.sort().values),

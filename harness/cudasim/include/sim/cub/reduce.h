@@ -12,23 +12,27 @@ enum BlockReduceAlgorithm {
   BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC
 };
 
-template <class T, int ThreadsX, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int ThreadsY = 1, int ThreadsZ = 1>
+template <class T, int ThreadsX, BlockReduceAlgorithm Algorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int ThreadsY = 1,
+          int ThreadsZ = 1>
 class BlockReduce {
   typedef details::BlockTeam<ThreadsX * ThreadsY * ThreadsZ> Team;
+  typedef details::WarpOfBlock<Team::size> Warp;
 
  public:
-  typedef details::Storage<T, Team::size> TempStorage;
+  // A value for each warp; raking has one for each thread.
+  typedef details::Storage<T, (Algorithm <= BLOCK_REDUCE_RAKING ? Team::size : Warp::warps)> TempStorage;
   BlockReduce() : storage_(sim::shared_static<TempStorage>("cub::BlockReduce")) {}
   BlockReduce(TempStorage& storage) : storage_(storage) {}
 
   template <class Operator>
   T Reduce(T input, Operator operation, int valid, SIM_CALLER) {
-    T* values = storage_.values();
-    if (Team::rank() < valid) values[Team::rank()] = input;
+    reduce_warp(input, operation, valid, file, line);
     Team::sync(file, line);
     if (Team::rank() != 0) return details::undefined<T>();
-    for (int i = 1; i < valid && i < Team::size; i++) input = operation(input, values[i]);
-    return input;
+    T total = storage_.values()[0];
+    for (int warp = 1; warp < Warp::warps && warp * 32 < valid; warp++)
+      total = operation(total, storage_.values()[warp]);
+    return total;
   }
   template <class Operator>
   T Reduce(T input, Operator operation, SIM_CALLER) {
@@ -48,6 +52,15 @@ class BlockReduce {
   }
 
  private:
+  template <class Operator>
+  void reduce_warp(const T& input, Operator operation, int valid, const char* file, int line) {
+    details::Storage<T, 32> lanes;
+    T* values = lanes.values();
+    details::collect<Warp>(input, values, "cub::BlockReduce", file, line);
+    if (sim::lane() != 0) return;
+    for (int i = 1; i < Warp::lanes() && Team::rank() + i < valid; i++) values[0] = operation(values[0], values[i]);
+    storage_.values()[Warp::warp()] = values[0];
+  }
   TempStorage& storage_;
 };
 

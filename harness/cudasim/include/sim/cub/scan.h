@@ -7,12 +7,15 @@ namespace cub {
 
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 
-template <class T, int ThreadsX, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int ThreadsY = 1, int ThreadsZ = 1>
+template <class T, int ThreadsX, BlockScanAlgorithm Algorithm = BLOCK_SCAN_RAKING, int ThreadsY = 1, int ThreadsZ = 1>
 class BlockScan {
   typedef details::BlockTeam<ThreadsX * ThreadsY * ThreadsZ> Team;
+  typedef details::WarpOfBlock<Team::size> Warp;
+  // CUB scans so only whole warps.
+  static constexpr bool by_warp = Algorithm == BLOCK_SCAN_WARP_SCANS && Team::size % 32 == 0;
 
  public:
-  typedef details::Storage<T, Team::size> TempStorage;
+  typedef details::Storage<T, (by_warp ? Warp::warps : Team::size)> TempStorage;
   BlockScan() : storage_(sim::shared_static<TempStorage>("cub::BlockScan")) {}
   BlockScan(TempStorage& storage) : storage_(storage) {}
 
@@ -98,6 +101,7 @@ class BlockScan {
   // What lower threads have together, undefined for the first one.
   template <class Operator>
   T scan(T input, Operator operation, T& total, const char* file, int line) {
+    if constexpr (by_warp) return scan_warps(input, operation, total, file, line);
     T* values = storage_.values();
     values[Team::rank()] = input;
     Team::sync(file, line);
@@ -106,6 +110,23 @@ class BlockScan {
     Team::sync(file, line);
     total = values[Team::size - 1];
     return Team::rank() == 0 ? details::undefined<T>() : values[Team::rank() - 1];
+  }
+  template <class Operator>
+  T scan_warps(const T& input, Operator operation, T& total, const char* file, int line) {
+    details::Storage<T, 32> lanes;
+    T *values = lanes.values(), *of_warps = storage_.values();
+    details::collect<Warp>(input, values, "cub::BlockScan", file, line);
+    for (int i = 1; i < 32; i++) values[i] = operation(values[i - 1], values[i]);
+    if (sim::lane() == 0) of_warps[Warp::warp()] = values[31];
+    Team::sync(file, line);
+    T before = details::undefined<T>();
+    total = of_warps[0];
+    for (int warp = 1; warp < Warp::warps; warp++) {
+      if (warp == Warp::warp()) before = total;
+      total = operation(total, of_warps[warp]);
+    }
+    if (sim::lane() == 0) return before;
+    return Warp::warp() == 0 ? values[sim::lane() - 1] : operation(before, values[sim::lane() - 1]);
   }
   TempStorage& storage_;
 };

@@ -32,6 +32,15 @@ struct WarpTeam {
   static void sync(const char* file, int line) { __syncwarp(mask(), file, line); }
 };
 
+// A warp of a block; the last one may lack lanes.
+template <int Threads>
+struct WarpOfBlock {
+  static constexpr int size = 32, warps = (Threads + 31) / 32;
+  static int warp() { return int(sim_linear_thread()) / 32; }
+  static int lanes() { return warp() == warps - 1 ? Threads - 32 * (warps - 1) : 32; }
+  static unsigned mask() { return ~0u >> (32 - lanes()); }
+};
+
 // Memory of the team for `Count` values, of which nothing is constructed: users put it into unions.
 template <class T, int Count>
 struct Storage {
@@ -52,7 +61,7 @@ T undefined() {
 
 // What the lanes of a warp's team hold, by rank; in pieces, since lanes hand each other at most 16 bytes.
 template <class Team, class T>
-void collect(const T& value, T (&values)[Team::size], const char* what, const char* file, int line) {
+void collect(const T& value, T* values, const char* what, const char* file, int line) {
   struct Piece {
     unsigned char bytes[16];
   } piece, pieces[32];
