@@ -120,7 +120,7 @@ FAULTS = [
     ("no_barrier_of_the_grid", "global-race", "b[(i + 32) % n]", 3, 0, "of block [0, 0, 0] writes it"),
     ("one_block_leaves", "barrier-deadlock", "this_grid().sync()", 1, 0, "2 of 3 blocks wait"),
     ("grid_without_launch", "device-assert", "this_grid().sync()", 0, 0, "isn't cooperative"),
-    ("storage_used_twice", "shared-race", "twice = Reduce", 0, 32, "reads it"),
+    ("storage_used_twice", "shared-race", "twice = Reduce", 0, 32, "reads it at line"),
     ("storage_used_after_sort", "shared-race", "places[1]", 0, 1, "[0, 0, 0] reads it"),
     ("too_many_threads", "launch-error", "<<<1, 1025>>>", None, None, "blocks (1025, 1, 1)"),
     ("empty_grid", "launch-error", "touch<<<", None, None, "grid (0, 1, 1)"),

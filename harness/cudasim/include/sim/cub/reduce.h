@@ -3,6 +3,9 @@
 #include "sim/cub/operators.h"
 
 #if defined(HARNESS_SIM_DEVICE)
+// So that the line of a race's other side is the caller's.
+#define SIM_INLINED __attribute__((always_inline))
+
 namespace cub {
 
 enum BlockReduceAlgorithm {
@@ -25,7 +28,7 @@ class BlockReduce {
   BlockReduce(TempStorage& storage) : storage_(storage) {}
 
   template <class Operator>
-  T Reduce(T input, Operator operation, int valid, SIM_CALLER) {
+  SIM_INLINED T Reduce(T input, Operator operation, int valid, SIM_CALLER) {
     reduce_warp(input, operation, valid, file, line);
     Team::sync(file, line);
     if (Team::rank() != 0) return details::undefined<T>();
@@ -35,19 +38,19 @@ class BlockReduce {
     return total;
   }
   template <class Operator>
-  T Reduce(T input, Operator operation, SIM_CALLER) {
+  SIM_INLINED T Reduce(T input, Operator operation, SIM_CALLER) {
     return Reduce(input, operation, Team::size, file, line);
   }
   template <int Items, class Operator>
-  T Reduce(T (&inputs)[Items], Operator operation, SIM_CALLER) {
+  SIM_INLINED T Reduce(T (&inputs)[Items], Operator operation, SIM_CALLER) {
     T total = inputs[0];
     for (int i = 1; i < Items; i++) total = operation(total, inputs[i]);
     return Reduce(total, operation, Team::size, file, line);
   }
-  T Sum(T input, SIM_CALLER) { return Reduce(input, cub::Sum(), Team::size, file, line); }
-  T Sum(T input, int valid, SIM_CALLER) { return Reduce(input, cub::Sum(), valid, file, line); }
+  SIM_INLINED T Sum(T input, SIM_CALLER) { return Reduce(input, cub::Sum(), Team::size, file, line); }
+  SIM_INLINED T Sum(T input, int valid, SIM_CALLER) { return Reduce(input, cub::Sum(), valid, file, line); }
   template <int Items>
-  T Sum(T (&inputs)[Items], SIM_CALLER) {
+  SIM_INLINED T Sum(T (&inputs)[Items], SIM_CALLER) {
     return Reduce(inputs, cub::Sum(), file, line);
   }
 
@@ -63,6 +66,8 @@ class BlockReduce {
   }
   TempStorage& storage_;
 };
+
+#undef SIM_INLINED
 
 template <class T, int Threads = 32>
 class WarpReduce {
