@@ -118,7 +118,7 @@ _KNOWN_CAUSES = (
     ),
     (
         r"(?s)(PermissionError|Read-only file system).*(Errno 13|Errno 30)",
-        "a worker may write beside solution.py, whose files are read-only, into the current directory and to tempfile",
+        "a worker may add files beside solution.py, in the current directory and by tempfile, and nowhere else",
     ),
     (
         r"(?s)FileNotFoundError.*Errno 2|\[Errno 2\] No such file",

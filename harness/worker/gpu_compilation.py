@@ -102,7 +102,7 @@ def _placed(call: NvccCall, place: Path, folder: Path) -> NvccCall:
     source = place / Path(call.source).name
     source.write_text(call.text)
     arguments = [str(source) if argument == call.source else argument for argument in call.arguments]
-    if solutions_folder(folder) in Path(call.source).parents:  # another worker's solution generated it
+    if solutions_folder(folder) in Path(call.source).parents:  # a solution generated it there
         arguments.append(f"-I{Path(call.source).parent}")
     return replace(call, source=str(source), arguments=tuple(arguments))
 

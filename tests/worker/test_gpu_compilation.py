@@ -112,6 +112,15 @@ def test_source_among_the_solution_s_files_is_compiled_where_it_lies(tmp_path: P
     assert str(source) in nvcc.commands[0]
 
 
+def test_source_that_a_solution_has_generated_finds_the_headers_beside_it(tmp_path: Path) -> None:
+    source = solutions_folder(tmp_path / "worker") / "double" / "own" / "generated.cu"
+    nvcc = Scripted(tmp_path, (0, ""))
+    generated = NvccCall(("-c", str(source)), str(source), '#include "beside.cuh"\n')
+    compiled(tmp_path, nvcc, generated, architectures=("sm_90",))
+    assert f"-I{source.parent}" in nvcc.commands[0]
+    assert (scratch_folder(tmp_path / "worker") / "nvcc" / "0" / "generated.cu").read_text() == generated.text
+
+
 def test_every_architecture_is_compiled_until_one_fails(tmp_path: Path) -> None:
     nvcc = Scripted(tmp_path, (0, ""), (1, "ptxas error   : Entry function 'k' uses too much shared data"))
     runs = compiled(tmp_path, nvcc, call(), call(), architectures=("sm_80", "sm_90", "sm_100"))

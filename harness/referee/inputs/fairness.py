@@ -61,8 +61,8 @@ def fair_inputs(
     A variant is fair where the reference gives finite values wherever it does so for the inputs as drawn, and where
     its own error leaves the tolerance telling. `changed_by` makes the same inputs anew and applies a variant to them.
     `plain` gives the oracle's answer without the variant: where it is large, there is no room to keep it. Large answers
-    may lie on the host. `seed`: what these very inputs are drawn with when a solution gets them,
-    so that a slow answer to them is known then.
+    may lie on the host. `seed`: what these very inputs are drawn with when a solution gets them, so that a slow answer
+    to them is known then.
 
     Raises: InvalidProblem where the reference refuses the inputs.
     """
