@@ -111,7 +111,7 @@ class Listener:
     def rest(self, canary_ns: int, after: ArmName) -> None:
         """A canary."""
 
-    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, by_host: bool = False) -> None:
         timeline = read_traced_turn(reply.kernels or (), calls, self.around)
         pairs = zip(timeline.calls, reply.calls, strict=True)
         self.calls += [(traced.busy_ns, call.gpu_ns) for traced, call in pairs if call.gpu_ns]

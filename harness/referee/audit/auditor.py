@@ -67,8 +67,19 @@ class Auditor:
         turns.claimed_ns.append(claimed)
         turns.note_tails(reply, turns.tails_ns)
 
-    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, is_idle: bool = False) -> None:
-        """Note a traced turn, whose times are no samples. Raises: SolutionFailed."""
+    def trace(
+        self,
+        arm: ArmName,
+        calls: int,
+        reply: TurnTaken,
+        wall_ns: int,
+        is_idle: bool = False,
+        by_host: bool = False,
+    ) -> None:
+        """Note a traced turn, whose times are no samples. `by_host`: its calls are claimed by the host's clock.
+
+        Raises: SolutionFailed.
+        """
         turns = self._turns[arm]
         if arm == "solution":
             require_originals(reply.patched)
@@ -92,8 +103,10 @@ class Auditor:
                 raise
             return  # a baseline has nothing to hide: the tracer lost rows
         turns.traced.append(traced)
-        if not is_idle:  # else the host's own time lies between the marks
-            turns.traced_claims += zip(traced.calls, claimed, strict=False)  # none where calls aren't measured
+        if not is_idle:  # else it is no turn like a timed one, and the host's own time lies between the marks
+            turns.timed_busy_ns.append([call.busy_ns for call in traced.calls])
+            lasted = [call.span_ns if by_host else call.interval_ns for call in traced.calls]
+            turns.traced_claims += zip(lasted, claimed, strict=False)  # none where calls aren't measured
         turns.rows += [row for call in traced.calls for row in call.rows]
 
     @property

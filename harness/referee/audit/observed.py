@@ -9,7 +9,7 @@ from harness.model.ceilings import Ceilings
 from harness.model.evaluation import Work
 from harness.model.trace import Trace
 from harness.referee.audit.kernels import InFramework
-from harness.referee.audit.traced_turn import OutputSize, TracedCall, TracedTurn
+from harness.referee.audit.traced_turn import OutputSize, TracedTurn
 from harness.sandbox.wire.device import KernelRun
 from harness.sandbox.wire.messages import TurnTaken
 
@@ -73,8 +73,12 @@ class ArmTurns:
     canaries_ns: list[int] = field(default_factory=list)
     """The time of a probe fill after each turn, with no worker asked for anything."""
     traced: list[TracedTurn] = field(default_factory=list)
-    traced_claims: list[tuple[TracedCall, int]] = field(default_factory=list)
-    """Calls that began while the device was held, with the ns claimed for each."""
+    traced_claims: list[tuple[int, int]] = field(default_factory=list)
+    """How many ns each timed call lasted by its trace, with the ns claimed for it. Where the device was held before it,
+    it lasted from mark to mark; by the host's clock, whose waiting lies between the marks, from its first row to its
+    last."""
+    timed_busy_ns: list[list[int]] = field(default_factory=list)
+    """The time that the device worked inside the calls of each turn that was traced under a timed one's conditions."""
     rows: list[KernelRun] = field(default_factory=list)
     idle_claims_ns: list[int] = field(default_factory=list)
     """The times claimed for calls that began on an idle device."""

@@ -17,8 +17,8 @@ _UNEVEN_NS = 200_000
 _UNEVEN = 4.0
 """Calls of one turn differ by under 2 % in what the device does for them, by some 10 µs in what is claimed (H100)."""
 _HELD_UP = 0.9
-"""The part of a call's excess over its work by which the whole turn exceeds its own where the call was held up: work
-that was only moved adds nothing. No other call may then be shorter than this part of its work."""
+"""The part of a call's excess over its work by which the whole turn exceeds its own where the call took nobody's work:
+work that was only moved adds nothing. No other call may then be shorter than this part of its work."""
 _SLOWER = 1.05
 """A traced call may be so much slower than others: tracing takes 2 %, and the clock is colder."""
 _USUAL = 3.0
@@ -65,43 +65,48 @@ def _busy_ns(seen: Observed) -> list[int]:
 
 
 def require_even_work(seen: Observed) -> tuple[str, ...]:
-    """The calls of one turn take about the same time. The inputs of all calls lie ready when a turn begins: a solution
-    that does the work of all in one call would have a flattering median. Where nothing is timed it has none: what takes
-    long once, such as the second call that captures a graph, takes nobody's work.
+    """The calls of one timed turn take about the same time. The inputs of all calls lie ready when a turn begins: a
+    solution that does the work of all in one call would have a flattering median.
+
+    A call that was held up, or captured a graph, took nobody's work: the others of its turn work as long as they
+    should.
 
     Raises: SolutionFailed.
     """
-    if not seen.solution.claimed_ns:
-        return ()
-    busy_ns = _busy_ns(seen)
-    worked_ns = statistics.fmean(busy_ns) / _SLOWER if busy_ns else math.inf
     baseline_ns = seen.baseline.claimed_ns
     held_up_ns = _USUAL * statistics.median([_spread(turn) for turn in _several(baseline_ns)] or [0])
-    claimed, traced = _several(seen.solution.claimed_ns), _several(seen.solution.busy_ns)
-    uneven = [turn for turn in _uneven(claimed, _UNEVEN, held_up_ns) if not _was_held_up(turn, worked_ns)]
-    if len(uneven) * 2 > len(claimed):
-        raise _uneven_work("are claimed to take", uneven, claimed)
-    uneven = _uneven(traced, _UNEVEN, held_up_ns)
-    if len(traced) > 1 and len(uneven) == len(traced):
-        raise _uneven_work("kept the device busy for", uneven, traced)
-    drastic = _uneven(traced, _DRASTIC, held_up_ns)
-    if drastic and len(drastic) >= _DRASTIC_SHARE * len(traced):
-        raise _uneven_work("kept the device busy for", drastic, traced)
+    own_ns = _own_work_ns(seen.solution.timed_busy_ns)
+    claimed, traced = _several(seen.solution.claimed_ns), _several(seen.solution.timed_busy_ns)
+
+    def uneven(turns: Sequence[Sequence[int]], factor: float) -> list[Sequence[int]]:
+        far_apart = [turn for turn in turns if _spread(turn) > max(_UNEVEN_NS, factor * min(turn), held_up_ns)]
+        return [turn for turn in far_apart if not _took_nobodys_work(turn, own_ns)]
+
+    if len(found := uneven(claimed, _UNEVEN)) * 2 > len(claimed):
+        raise _uneven_work("are claimed to take", found, claimed)
+    if len(traced) > 1 and len(found := uneven(traced, _UNEVEN)) == len(traced):
+        raise _uneven_work("kept the device busy for", found, traced)
+    if (found := uneven(traced, _DRASTIC)) and len(found) >= _DRASTIC_SHARE * len(traced):
+        raise _uneven_work("kept the device busy for", found, traced)
     return ()
+
+
+def _own_work_ns(turns: Sequence[Sequence[int]]) -> float:
+    """The work of one call by traced turns, infinite where there are none. No other call does that of one which is
+    alone in its turn, and work that is moved leaves the mean as it is: the lesser is no less than a call's."""
+    calls = [ns for turn in turns for ns in turn]
+    alone = [turn[0] for turn in turns if len(turn) == 1]
+    return min([statistics.fmean(calls), *alone]) / _SLOWER if calls else math.inf
+
+
+def _took_nobodys_work(turn: Sequence[int], own_ns: float) -> bool:
+    excess_ns = sum(turn) - len(turn) * own_ns
+    return min(turn) >= _HELD_UP * own_ns and excess_ns >= _HELD_UP * (max(turn) - own_ns)
 
 
 def _several(turns: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """The turns of more than one call."""
     return [turn for turn in turns if len(turn) > 1]
-
-
-def _uneven(turns: Sequence[Sequence[int]], factor: float, held_up_ns: float) -> list[Sequence[int]]:
-    return [turn for turn in turns if _spread(turn) > max(_UNEVEN_NS, factor * min(turn), held_up_ns)]
-
-
-def _was_held_up(turn: Sequence[int], worked_ns: float) -> bool:
-    excess_ns = sum(turn) - len(turn) * worked_ns
-    return min(turn) >= _HELD_UP * worked_ns and excess_ns >= _HELD_UP * (max(turn) - worked_ns)
 
 
 def _spread(turn: Sequence[int]) -> int:

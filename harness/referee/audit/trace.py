@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from harness.referee.audit.idle_gpu import is_shared
 from harness.referee.audit.observed import Observed
-from harness.referee.audit.traced_turn import TracedCall
 from harness.sandbox.outcome import SolutionFailed
 
 _OUTSIDE_LEAST_NS = 20_000
@@ -56,7 +55,7 @@ def require_nothing_outside(seen: Observed) -> tuple[str, ...]:
 
 
 def require_measured(seen: Observed) -> tuple[str, ...]:
-    """Traced calls took no longer between their marks than is claimed for them.
+    """Traced calls took no longer by their trace than is claimed for them.
 
     An event recorded anew in the middle of a call shortens the claim, but not the time between the marks. Most calls
     must agree, since the host may be held up between mark and event. Where most of the baseline's calls disagree, too,
@@ -70,26 +69,25 @@ def require_measured(seen: Observed) -> tuple[str, ...]:
         return ()
     if is_shared(seen.baseline.canaries_ns) or len(held_up) * 2 > len(of_baseline):
         return (
-            f"{len(shortened)} of {len(timed)} traced calls lasted longer between the marks before and after them than "
-            f"is claimed, and {len(held_up)} of {len(of_baseline)} of the baseline's, as they do while the GPU is "
-            "shared with another process: the times may be off",
+            f"{len(shortened)} of {len(timed)} traced calls lasted longer by their trace than is claimed, and "
+            f"{len(held_up)} of {len(of_baseline)} of the baseline's, as they do while the GPU is shared with another "
+            "process: the times may be off",
         )
-    call, claimed_ns = shortened[0]
+    lasted_ns, claimed_ns = shortened[0]
     raise SolutionFailed.cheating(
         "trace",
-        f"{claimed_ns / 1e3:.0f} µs are claimed for a traced call that lasted {call.interval_ns / 1e3:.0f} µs between "
-        f"the marks before and after it, in {len(shortened)} of {len(timed)} calls: the clock was started late or "
-        "stopped early",
+        f"{claimed_ns / 1e3:.0f} µs are claimed for a traced call that lasted {lasted_ns / 1e3:.0f} µs by its trace, "
+        f"in {len(shortened)} of {len(timed)} calls: the clock was started late or stopped early",
         claimed_ns=claimed_ns,
-        traced_ns=call.interval_ns,
-        tolerance_ns=_claim_slack_ns(call),
+        traced_ns=lasted_ns,
+        tolerance_ns=_claim_slack_ns(lasted_ns),
     )
 
 
-def _shortened(timed: Sequence[tuple[TracedCall, int]]) -> list[tuple[TracedCall, int]]:
+def _shortened(timed: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The calls that lasted longer than is claimed, beyond the slack."""
-    return [(call, claimed_ns) for call, claimed_ns in timed if call.interval_ns - claimed_ns > _claim_slack_ns(call)]
+    return [(lasted, claimed) for lasted, claimed in timed if lasted - claimed > _claim_slack_ns(lasted)]
 
 
-def _claim_slack_ns(call: TracedCall) -> float:
-    return max(_CLAIM_LEAST_NS, _CLAIM_SHARE * call.interval_ns)
+def _claim_slack_ns(lasted_ns: int) -> float:
+    return max(_CLAIM_LEAST_NS, _CLAIM_SHARE * lasted_ns)

@@ -83,6 +83,11 @@ class TracedCall:
     interval_ns: int
 
     @property
+    def span_ns(self) -> int:
+        """The time from the beginning of the first row to the end of the last."""
+        return max((row.end_ns for row in self.rows), default=0) - min((row.start_ns for row in self.rows), default=0)
+
+    @property
     def busy_ns(self) -> int:
         """The time during which at least one of the rows ran."""
         total = reached = 0

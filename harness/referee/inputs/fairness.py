@@ -26,6 +26,7 @@ _SCALING_ERROR = {"float64": 1e-9, "float32": 1e-5}
 """The relative error that scaling by a power of two may cause: the last bits of a sum in another order."""
 _LARGEST_POWER = 1000
 """A larger power of two is no double."""
+_HALF_BYTES = 2
 _CHANGED_SHARE = 1 / 16
 """The share of the outputs that the few non-zero terms must change for a sparse variant to show anything."""
 
@@ -90,8 +91,9 @@ def fair_inputs(
         return None
     if variant.is_sparse and not _shows_terms(setting, inputs, want):
         return None
+    may_decide = not (variant.is_far and _are_halves(setting, inputs))
     del inputs
-    return FairInputs(want, tolerances, _decides(setting, variant, changed_by, plain, want))
+    return FairInputs(want, tolerances, may_decide and _decides(setting, variant, changed_by, plain, want))
 
 
 def _loses_values(native: Sequence[torch.Tensor], plain: Answer) -> bool:
@@ -133,6 +135,13 @@ def _shows_terms(setting: Setting, inputs: Sequence[Any], want: Sequence[torch.T
     pairs = list(zip(setting.oracle.answer_anywhere(inputs, setting.spec), want, strict=True))
     changed = sum(int((one.to(two.device) != two).sum()) for one, two in pairs)
     return changed >= _CHANGED_SHARE * sum(one.numel() for one, _ in pairs)
+
+
+def _are_halves(setting: Setting, inputs: Sequence[Any]) -> bool:
+    """Say whether inputs and outputs have at most 16 bits: half in place of bfloat16 is no cheaper precision, though it
+    has less range."""
+    dtypes = [*setting.spec.dtypes, *(one.dtype for one in filter(is_floating, inputs))]
+    return all(dtype.itemsize <= _HALF_BYTES for dtype in dtypes if dtype.is_floating_point)
 
 
 def _decides(

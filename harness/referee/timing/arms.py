@@ -39,7 +39,8 @@ _LATE_TURNS, _TRACED_TURNS = 2, 1
 turns as there were: it always may be, and yet there are few of them, each of which costs a turn more and is judged in
 full. Of 24 turns 3.4 late ones and 1.7 traced ones are expected, of 400 nine and 4.5."""
 _TRACED_CALLS = 3
-"""The fewest calls that are traced, in further turns where a turn has fewer: one that was held up convicts nobody."""
+"""The fewest calls that are traced, in further turns where a turn has fewer: one that was held up convicts nobody. The
+first is alone in its turn: no other can do its work."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +129,12 @@ class WorkerArms:
         if arm == "solution" and (number in self._late or self._is_drawn(number, _LATE_TURNS)):
             self._take_late(calls)
         if number == self._traced.get(arm) or (arm == "solution" and self._is_drawn(number, _TRACED_TURNS)):
-            turns = math.ceil(_TRACED_CALLS / calls)
-            judged = self._case.rng.randrange(turns)
-            for one in range(turns):
-                traced = self._take(arm, calls, is_judged=one == judged, traced=True)
-                auditor.trace(arm, calls, traced.answered, traced.wall_ns)
+            sizes = [1, *[calls] * math.ceil((_TRACED_CALLS - 1) / calls)]
+            judged = self._case.rng.randrange(len(sizes))
+            for place, size in enumerate(sizes):
+                traced = self._take(arm, size, is_judged=place == judged, traced=True)
+                by_host = self.metric == "end_to_end"
+                auditor.trace(arm, size, traced.answered, traced.wall_ns, by_host=by_host)
         taken = self._take(arm, calls, is_judged=self._is_judged(number))
         turn = self._recorded(arm, taken, is_headline=True)
         auditor.turn(arm, calls, taken.answered, taken.wall_ns)

@@ -141,6 +141,25 @@ def test_a_start_recorded_anew_is_found_in_the_traced_turn() -> None:
     assert accusers(auditor, match=r"200 µs .* 900 µs") == ["trace"]
 
 
+def test_by_the_hosts_clock_a_call_lasts_from_its_first_row_to_its_last() -> None:
+    """The host waits between the marks as well, for milliseconds where a trace has only begun."""
+    auditor = played()
+    rows = (*marked(2_000, 4_000), kernel(5_700, 100), kernel(5_850, 48))
+    auditor.trace("solution", 1, reply(1, 200, kernels=rows), 10_000 * US, by_host=True)
+    assert auditor.finish(200 * US).remarks == ()
+    rows = (*marked(2_000, 4_000), kernel(5_000, 100), kernel(5_850, 48))
+    auditor.trace("solution", 1, reply(1, 200, kernels=rows), 10_000 * US, by_host=True)
+    auditor.trace("solution", 1, reply(1, 200, kernels=rows), 10_000 * US, by_host=True)
+    assert accusers(auditor, match=r"200 µs .* 898 µs") == ["trace"]
+
+
+def test_a_call_that_takes_long_in_a_turn_that_is_not_timed_takes_nobodys_work() -> None:
+    auditor = audited([kernel(2_001, 198)])
+    rows = (*marked(2_000, 200), *marked(50_000, 9_000), kernel(2_001, 198), kernel(50_001, 8_900))
+    auditor.check(reply(2, 200, kernels=rows), 90_000 * US, is_traced=True)
+    assert auditor.finish(200 * US).remarks == ()
+
+
 def test_where_the_baseline_is_interrupted_as_often_it_is_a_remark() -> None:
     auditor = played()
     eager = (*marked(2_000, 3_000), kernel(2_000, 990, "_ZN2at6native3addEv"))

@@ -7,7 +7,7 @@ import pytest
 from harness.devices import END, LEAD_IN
 from harness.referee.audit import trace
 from harness.referee.audit.observed import ArmTurns
-from harness.referee.audit.traced_turn import TracedCall, TracedTurn, read_traced_turn
+from harness.referee.audit.traced_turn import TracedTurn, read_traced_turn
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
 from tests.referee.audit.observed import observed
@@ -22,7 +22,7 @@ def require_nothing_outside(turn: TracedTurn) -> None:
 
 
 def require_measured(
-    timed: list[tuple[TracedCall, int]], of_baseline: list[tuple[TracedCall, int]], is_shared: bool
+    timed: list[tuple[int, int]], of_baseline: list[tuple[int, int]], is_shared: bool
 ) -> tuple[str, ...]:
     baseline = ArmTurns(traced_claims=of_baseline, canaries_ns=SHARED if is_shared else [])
     return trace.require_measured(observed(baseline, traced_claims=timed))
@@ -37,6 +37,7 @@ def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
     assert [len(call.rows) for call in timeline.calls] == [1, 2]
     assert [call.busy_ns for call in timeline.calls] == [80 * US, 50 * US]  # overlapping time counts once
     assert [call.interval_ns for call in timeline.calls] == [100 * US, 100 * US]
+    assert [call.span_ns for call in timeline.calls] == [80 * US, 50 * US]
     assert timeline.outside == ()
     require_nothing_outside(timeline)
 
@@ -88,9 +89,9 @@ def test_missing_or_surplus_marks_are_tampering(rows: list[KernelRun]) -> None:
     assert caught.value.failure.evidence[0].check == "trace"
 
 
-def lasted(*pairs: tuple[int, int]) -> list[tuple[TracedCall, int]]:
-    """Calls of so many µs between their marks, with the µs claimed for them."""
-    return [(TracedCall((), interval * US), claimed * US) for interval, claimed in pairs]
+def lasted(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
+    """Calls that lasted so many µs by their trace, with the µs claimed for them, in ns."""
+    return [(ns * US, claimed * US) for ns, claimed in pairs]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def lasted(*pairs: tuple[int, int]) -> list[tuple[TracedCall, int]]:
         lasted((2_100, 100), (103, 100)),
     ],
 )
-def test_a_call_lasts_about_as_long_as_is_claimed(timed: list[tuple[TracedCall, int]]) -> None:
+def test_a_call_lasts_about_as_long_as_is_claimed(timed: list[tuple[int, int]]) -> None:
     assert require_measured(timed, [], False) == ()
 
 
@@ -135,7 +136,7 @@ def test_a_host_that_is_held_up_now_and_then_excuses_nobody(held_up: int, calls:
         (lasted((1_000, 20), (1_000, 20)), "2 of 2 calls"),
     ],
 )
-def test_a_start_that_is_recorded_anew_is_cheating(timed: list[tuple[TracedCall, int]], seen: str) -> None:
+def test_a_start_that_is_recorded_anew_is_cheating(timed: list[tuple[int, int]], seen: str) -> None:
     with pytest.raises(
         SolutionFailed, match=f"20 µs are claimed for a traced call that lasted 1000 µs.*{seen}"
     ) as caught:

@@ -245,6 +245,19 @@ def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) ->
     assert tells(verdict_of(made(tmp_path, "nn.functional.softplus(x)"), clamped)[1], "rescaled (times 2^4)")
 
 
+SumInHalf = computing(lambda x: x.half().float().sum(dim=1).to(x.dtype))
+
+
+def test_half_in_place_of_bfloat16_is_fragile_and_in_place_of_float32_wrong(tmp_path: Path) -> None:
+    """It has the same number of bits, and less range."""
+    sums = "x.float().sum(dim=1).to(x.dtype)"
+    outcome, _ = checked(made(tmp_path / "bfloat16", sums, "torch.rand(500, 200, dtype=torch.bfloat16)"), SumInHalf)
+    assert outcome.failed is None
+    assert {"rescaled (times 2^20)", "negative (times 2^20)"} <= {check.variant for check in outcome.fragile}
+    assert MODERATE <= {check.variant for check in outcome.checks}
+    assert verdict_of(made(tmp_path / "float32", sums), SumInHalf)[0] is Verdict.WRONG_VALUES
+
+
 SUM = problem_text("x.sum(dim=1)", "torch.rand(500, 2000)")
 
 Sum = computing(lambda x: x.sum(dim=1))

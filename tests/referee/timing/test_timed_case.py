@@ -61,7 +61,7 @@ class Listener:
     def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
         self.turns.append((arm, calls))
 
-    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, by_host: bool = False) -> None:
         self.traced.append((arm, calls))
 
     def check(self, reply: TurnTaken, wall_ns: int, is_traced: bool) -> None:
@@ -245,7 +245,8 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(
     with opened_case(double, Honest) as opened:
         timing = opened.outcome().timing
     arms = [arm for arm, _ in opened.listener.traced]
-    assert 2 <= arms.count("solution") <= 4  # one turn of correctness, and one of timing or as many as three calls take
+    assert 3 <= arms.count("solution") <= 4  # one turn of correctness, and of timing as many as three calls take
+    assert ("solution", 1) in opened.listener.traced[1:]  # a call that no other can help
     assert 1 <= arms.count("eager") <= 4
     traced = sum(turn.traced for turn in opened.solution.turns)
     assert traced == arms.count("solution")
