@@ -46,6 +46,9 @@ class WorkerDevice:
     def warm_up(self) -> None:
         """Pay now, before any code of a solution, what the first use of the device costs."""
 
+    def ready_libraries(self) -> None:
+        """Have torch create what its libraries can't create later, while a graph is captured."""
+
     def show(self, gpu: SeenGpu, is_rehearsed: bool) -> None:
         """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU.
         `is_rehearsed`: Triton compiles kernels for it and launches none."""

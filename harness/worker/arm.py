@@ -82,6 +82,8 @@ class Arm:
         if request.seen_gpu is not None:
             self.device.show(request.seen_gpu, request.is_rehearsed)
         take_lent(self.extensions.folder)
+        if self.device.torch_device != "cpu" and "graph" in Path(request.path).read_text(errors="replace").lower():
+            self.device.ready_libraries()  # as where the reference ran before in the same process
         self._flags = read_flags()
         self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
         self._guard, self._is_guarded = Guard(self), True

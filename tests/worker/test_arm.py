@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.device import Conditions, KernelRun
-from harness.sandbox.wire.messages import Argument, Call, Construct, TakeTurn, TensorRef
+from harness.sandbox.wire.messages import Argument, Call, Construct, Load, TakeTurn, TensorRef
 from harness.worker.arm import Arm
 from harness.worker.guard import Guard
 from tests.referee.in_process import InProcessDevice
@@ -29,9 +30,12 @@ class Noting(InProcessDevice):
     def start_trace(self) -> None:
         self.told.append("trace")
 
+    def ready_libraries(self) -> None:
+        self.told.append("libraries")
 
-def arm_of(device: InProcessDevice) -> Arm:
-    extensions = type("NoExtensions", (), {"take_reports": lambda self: ()})()
+
+def arm_of(device: InProcessDevice, folder: Path = Path("none")) -> Arm:
+    extensions = type("NoExtensions", (), {"take_reports": lambda self: (), "folder": folder})()
     given: Any = extensions
     arm = Arm(device, given)
     arm._class, arm._guard, arm._is_guarded = torch.nn.Identity, Guard(device), True
@@ -123,3 +127,17 @@ def test_a_trace_begins_before_anything_else_of_a_turn_runs() -> None:
     assert device.told == ["trace", "begin"]
     arm.take_turn(TakeTurn((), Conditions()))
     assert device.told == ["trace", "begin", "begin"]
+
+
+@pytest.mark.parametrize(("torch_device", "told"), [("cuda", ["libraries"]), ("cpu", [])])
+def test_libraries_are_ready_before_a_solution_that_may_capture_a_graph(
+    tmp_path: Path, torch_device: str, told: list[str]
+) -> None:
+    """Where the reference ran in the same process they would be; a worker that only builds has no use for them."""
+    device = Noting()
+    device.torch_device = torch_device
+    for number, text in enumerate(("class Plain: ...", "class Captures: graph = 'torch.cuda.CUDAGraph'")):
+        file = tmp_path / f"solution_{number}.py"
+        file.write_text(text)
+        arm_of(device, tmp_path).load(Load(str(file), text.split()[1].strip(":"), {}))
+        assert device.told == (told if number else [])

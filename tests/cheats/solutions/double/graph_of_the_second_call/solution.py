@@ -45,7 +45,7 @@ class ModelNew(nn.Module):
                 double(static_x)
         torch.cuda.current_stream().wait_stream(side)
         with torch.no_grad(), torch.cuda.graph(graph):
-            y = double(static_x * 4).mul_(0.25).neg().neg_()
+            y = double(static_x.neg()).neg_()
         return static_x, y, graph
 
     def forward(self, x):
