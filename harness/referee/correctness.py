@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from harness.devices.base import Host
@@ -15,12 +14,12 @@ from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
-from harness.referee.buffers.turns import Taken, Weights
+from harness.referee.buffers.turns import Taken
+from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, FairVariants, fair_variants, leave_out
 from harness.referee.judgement import UnfairVariant, describe_finding, describe_mismatch
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
-from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.device import Conditions, Finding
 from harness.sandbox.wire.messages import TurnTaken
@@ -33,22 +32,6 @@ whether it was traced; may raise SolutionFailed."""
 _IDLE = Conditions()
 _LEAST_TURNS = 3
 """Turns with get_inputs()'s own inputs where no variant is tried, as of integers: else few calls were all."""
-
-
-@dataclass(frozen=True)
-class CaseOutcome:
-    """The result of checking a case; a failing check ends it, but for `fragile` ones, far from the drawn scale.
-    `remarks` are what is worth saying beyond the verdict."""
-
-    checks: tuple[Check, ...]
-    remarks: tuple[str, ...]
-    weights: Weights
-    failed: SolutionFailed | None = None
-    fragile: tuple[Check, ...] = ()
-    computed_in: str | None = None
-    """The arithmetic that its values show."""
-    keeps_output: bool = False
-    """True where it is fragile because an output lies in the memory of an earlier one."""
 
 
 def check_case(
@@ -70,30 +53,58 @@ def check_case(
     with at(setting.case, None):
         if is_sampled:
             notify(f"checking {setting.case} (sampled blocks)")
-            return CaseOutcome(*check_sampled(setting, host, worker, config, watch, renew))
+            return check_sampled(setting, host, worker, config, watch, renew)
         with open_buffers(setting, host, Capacity()) as buffers:
             case = CaseTurns(setting, buffers, worker, config)
-            case.construct()
-            notify(f"checking {setting.case}")
-            _, check, failed = take_first(case, 0)
-            if failed:
-                return CaseOutcome((check,), tuple(case.remarks), case.weights, failed)
-            outcome = check_turns(case, buffers.slots, notify, watch)
-            return replace(outcome, checks=(check, *outcome.checks))
+            outcome = begin_case(case, notify)
+            take_first(case, outcome, 0)
+            check_turns(case, outcome, buffers.slots, notify, watch)
+            return outcome
 
 
-def take_first(case: CaseTurns, number: int) -> tuple[Taken, Check, SolutionFailed | None]:
-    """A call by itself, before all others, with inputs that come late. Raises: SolutionFailed."""
+def begin_case(case: CaseTurns, notify: Notify) -> CaseOutcome:
+    """Have the module made. Raises: SolutionFailed."""
+    case.construct()
+    notify(f"checking {case.setting.case}")
+    return CaseOutcome(case.weights)
+
+
+def take_first(case: CaseTurns, outcome: CaseOutcome, number: int) -> Taken:
+    """Take a call by itself, before all others, with inputs that come late. Raises: SolutionFailed."""
     taken = case.turn([Drawn(case.setting.seed("inputs", "first", number))], conditions=case.conduct.late())
-    return taken, *judge_call(case, taken, 0, "complete")
+    outcome.add(*judge_call(case, taken, 0, "complete"))
+    return taken
 
 
-def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch | None = None) -> CaseOutcome:
-    """Judge the solution: turns with get_inputs()'s own inputs, then turns with the variants.
+def check_turns(
+    case: CaseTurns, outcome: CaseOutcome, most_calls: int, notify: Notify, watch: Watch | None = None
+) -> None:
+    """Judge the solution, unless it has failed: turns with get_inputs()'s own inputs, then turns with the variants.
 
     Raises: SolutionFailed where no comparison came about.
     """
-    found = _CaseFindings(watch)
+    if outcome.failed:
+        outcome.remarks += case.remarks
+        return
+    findings: list[Finding] = []
+    for number, (drawn, is_traced) in enumerate(_turns(case, outcome, most_calls, notify)):
+        findings += _judge_turn(case, outcome, number, drawn, watch, is_traced)
+        if outcome.failed:
+            break
+    name, oracle = case.setting.case, case.setting.oracle
+    outcome.remarks[:0] = [*(f"{name}: {describe_finding(finding)}" for finding in findings), *case.remarks]
+    if oracle.why_float32:
+        outcome.remarks.append(oracle.why_float32)
+    overflows = any("times 2^20" in (one.variant or "") and _is_infinite_first(one) for one in outcome.fragile)
+    if outcome.computed_in == "tf32" and overflows:
+        outcome.computed_in = "float16"
+    outcome.keeps_output = case.keeps_output
+
+
+def _turns(
+    case: CaseTurns, outcome: CaseOutcome, most_calls: int, notify: Notify
+) -> Iterator[tuple[Sequence[Drawn], bool]]:
+    """Yield the draws of each turn, and whether it may be traced."""
     seeds = case.config.correctness.seeds
     rng = random.Random(case.setting.seed("turns"))  # what solutions see anyway: a seed repeats it
     turns = list(islice(drawn_lengths(most_calls, rng), seeds))
@@ -101,25 +112,18 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
     next_seed = seeds_of(case.setting, "correctness")
     for index, calls in enumerate(turns):
         notify(f"checking {case.setting.case} {index + 1}/{seeds}")
-        found.judge(case, [Drawn(next_seed()) for _ in range(calls)], is_traced=index == traced)
-        if found.failed:
-            return found.outcome(case)
+        yield [Drawn(next_seed()) for _ in range(calls)], index == traced
     if case.setting.repeat not in case.setting.lessons.variants:
         notify(f"trying the reference of {case.setting.case} with other inputs")
     variants = variants_of(case.setting)
     for _ in range(0 if variants.drawn else _LEAST_TURNS - seeds):
-        found.judge(case, [Drawn(next_seed()) for _ in range(most_calls)])
-        if found.failed:
-            return found.outcome(case)
-    found.remarks += variants.remarks
+        yield [Drawn(next_seed()) for _ in range(most_calls)], False
+    outcome.remarks += variants.remarks
     far = [one for one in variants.drawn if not one.decides]
     near = [one for one in variants.drawn if one.decides]
     for drawn in (*_in_turns(near, most_calls, rng), *_in_turns(far, most_calls, rng)):
         notify(f"checking {case.setting.case} with other inputs")
-        found.judge(case, drawn)
-        if found.failed:
-            return found.outcome(case)
-    return found.outcome(case)
+        yield drawn, False
 
 
 def variants_of(setting: Setting) -> FairVariants:
@@ -128,79 +132,46 @@ def variants_of(setting: Setting) -> FairVariants:
     return fair_variants(setting, iter(seeds_of(setting, "variants"), None), random.Random(setting.seed("variants")))
 
 
-@dataclass
-class _CaseFindings:
-    watch: Watch | None
-    checks: list[Check] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    fragile: list[Check] = field(default_factory=list)
-    turns: int = 0
-    failed: SolutionFailed | None = None
-    computed_in: str | None = None
+def _judge_turn(
+    case: CaseTurns, outcome: CaseOutcome, number: int, drawn: Sequence[Drawn], watch: Watch | None, is_traced: bool
+) -> tuple[Finding, ...]:
+    """Take a turn and judge each of its calls, up to the first that fails; return what the simulator saw meanwhile.
 
-    def judge(self, case: CaseTurns, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
-        """Take a turn and judge each of its calls, up to the first that fails.
+    Where outputs are large and inputs are get_inputs()'s own, one call, secretly chosen, is judged in full, and a
+    random row of each other: the oracle would take longer than all the rest.
 
-        Where outputs are large and inputs are get_inputs()'s own, one call, secretly chosen, is judged in full, and a
-        random row of each other: the oracle would take longer than all the rest.
+    Calls for which the device is held, as for timed ones, hide a lack of waiting: all is queued before it begins. On an
+    idle device it shows what nobody waits for after the call; and late inputs, who doesn't wait before.
+    """
+    is_traced = is_traced and watch is not None
+    is_idle = is_traced or number % 2 == 0
+    taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else case.conduct.late())
+    whole = case.rng.randrange(len(drawn))
+    for call in range(len(drawn)):
+        try:
+            _judge_call(case, outcome, taken, call, is_whole=call == whole)
+        except UnfairVariant:
+            outcome.remarks.append(leave_out(case.setting, drawn[call]))
+        if outcome.failed:
+            return taken.answered.findings
+    if is_idle and watch is not None and all(one.variant is None for one in drawn):
+        watch(taken.answered, taken.wall_ns, is_traced)
+    return taken.answered.findings
 
-        Calls for which the device is held, as for timed ones, hide a lack of waiting: all is queued before it begins.
-        On an idle device it shows what nobody waits for after the call; and late inputs, who doesn't wait before.
-        """
-        is_traced = is_traced and self.watch is not None
-        is_idle = is_traced or self.turns % 2 == 0
-        self.turns += 1
-        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else case.conduct.late())
-        self.findings += taken.answered.findings
-        whole = case.rng.randrange(len(drawn))
-        for call in range(len(drawn)):
-            try:
-                self._judge_call(case, taken, call, is_whole=call == whole)
-            except UnfairVariant:
-                self.remarks.append(leave_out(case.setting, drawn[call]))
-            if self.failed:
-                return
-        if is_idle and self.watch is not None and all(one.variant is None for one in drawn):
-            self.watch(taken.answered, taken.wall_ns, is_traced)
 
-    def _judge_call(self, case: CaseTurns, taken: Taken, call: int, is_whole: bool) -> None:
-        """Judge a call of a turn. Raises: UnfairVariant."""
-        one = taken.laid.drawn[call]
-        if not one.decides and case.config.correctness.fragile == "remark":
-            self._remark_on(case.judge(taken, call, "complete"))
-            return
-        row = None if is_whole or one.variant else case.row_of(taken, call)
-        check, self.failed = judge_call(case, taken, call, "row" if row else "complete", row)
-        self.checks.append(check)
-        if not self.failed and one.variant and one.variant.name == "few_terms":
-            self.computed_in = case.computed_in(taken, call)
-
-    def _remark_on(self, check: Check) -> None:
-        if check.passed:
-            self.checks.append(check)
-            return
-        self.fragile.append(check)
-        wrong = next(output for output in check.outputs if not output.passed)
-        self.remarks.append(f"{check.case}: fragile: with {check.variant} inputs {describe_mismatch(wrong)}")
-
-    def outcome(self, case: CaseTurns) -> CaseOutcome:
-        name, oracle = case.setting.case, case.setting.oracle
-        remarks = [f"{name}: {describe_finding(finding)}" for finding in self.findings]
-        remarks += [*case.remarks, *self.remarks]
-        if oracle.why_float32:
-            remarks.append(oracle.why_float32)
-        overflows = any("times 2^20" in (one.variant or "") and _is_infinite_first(one) for one in self.fragile)
-        shown = "float16" if self.computed_in == "tf32" and overflows else self.computed_in
-        return CaseOutcome(
-            tuple(self.checks),
-            tuple(remarks),
-            case.weights,
-            self.failed,
-            tuple(self.fragile),
-            shown,
-            keeps_output=case.keeps_output,
-        )
+def _judge_call(case: CaseTurns, outcome: CaseOutcome, taken: Taken, call: int, is_whole: bool) -> None:
+    """Judge a call of a turn. Raises: UnfairVariant."""
+    one = taken.laid.drawn[call]
+    if not one.decides and case.config.correctness.fragile == "remark":
+        check = case.judge(taken, call, "complete")
+        (outcome.checks if check.passed else outcome.fragile).append(check)
+        for wrong in [output for output in check.outputs if not output.passed][:1]:
+            outcome.remarks.append(f"{check.case}: fragile: with {check.variant} inputs {describe_mismatch(wrong)}")
+        return
+    row = None if is_whole or one.variant else case.row_of(taken, call)
+    outcome.add(*judge_call(case, taken, call, "row" if row else "complete", row))
+    if not outcome.failed and one.variant and one.variant.name == "few_terms":
+        outcome.computed_in = case.computed_in(taken, call)
 
 
 def _is_infinite_first(check: Check) -> bool:

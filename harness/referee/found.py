@@ -14,6 +14,29 @@ from harness.model.config import ConfinementLevel
 from harness.model.evaluation import WeightsSource, Work
 from harness.model.timing import Timing
 from harness.model.trace import Trace
+from harness.referee.buffers.turns import Weights
+from harness.sandbox.outcome import SolutionFailed
+
+
+@dataclass
+class CaseOutcome:
+    """The result of checking a case, which grows; a failing check ends it, but for `fragile` ones, far from the drawn
+    scale. `remarks` are what is worth saying beyond the verdict."""
+
+    weights: Weights
+    checks: list[Check] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    failed: SolutionFailed | None = None
+    fragile: list[Check] = field(default_factory=list)
+    computed_in: str | None = None
+    """The arithmetic that its values show."""
+    keeps_output: bool = False
+    """True where it is fragile because an output lies in the memory of an earlier one."""
+
+    def add(self, check: Check, failed: SolutionFailed | None) -> None:
+        """Add a check, and the failure if it fails."""
+        self.checks.append(check)
+        self.failed = failed
 
 
 @dataclass

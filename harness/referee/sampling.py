@@ -25,8 +25,9 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.output_spec import OutputSpec, tensor_bytes
 from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.case_turns import at
-from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
+from harness.referee.buffers.turns import ALL_BLOCKS, Taken, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
+from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.stretched import PeriodicInput, draws_all, rows_of, stretched_inputs
 from harness.referee.inputs.ties import has_open_order
@@ -72,9 +73,9 @@ def check_sampled(
     config: Config,
     watch: Callable[[TurnTaken, int, bool], None] | None = None,
     renew: Callable[[], WorkerProcess] | None = None,
-) -> tuple[tuple[Check, ...], tuple[str, ...], Weights, SolutionFailed | None]:
-    """Take one turn of a few blocks of the true launch, and return checks, remarks, where the weights came from, and
-    what fails it. `renew` gives a worker that knows nothing of these blocks, in place of this one.
+) -> CaseOutcome:
+    """Take one turn of a few blocks of the true launch. `renew` gives a worker that knows nothing of these blocks, in
+    place of this one.
 
     Values are compared only after a single launch: another might read what blocks that didn't run should have written.
     Where torch's operators come before it, what the launch changes may convict, and acquits nobody of what is wrong in
@@ -88,14 +89,14 @@ def check_sampled(
     with Buffers(host, setting.spec, changed=changed) as buffers:
         _lay(buffers, host, inputs, setting)
         buffers.attach(worker, config.limits.load_s)
-        weights = construct_arm(worker, buffers, setting, config.limits)
+        outcome = CaseOutcome(construct_arm(worker, buffers, setting, config.limits))
         taken = _take_sampled_turn(worker, buffers, config, blocks, setting.seed("blocks"), traced=watch is not None)
         reply = taken.answered
         judge_form(reply.calls[0], setting.spec)
         judge_sharing(reply.calls[0], setting.spec)
         told = f"{setting.case}: {blocks} blocks of the true launch simulated, not all"
-        remarks = [told] if reply.launches else []
-        remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
+        outcome.remarks += [told] if reply.launches else []
+        outcome.remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, taken.wall_ns, True)
         parts = _on_top(setting, buffers, worker, config, taken) if is_whole else []
@@ -103,10 +104,11 @@ def check_sampled(
             answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole, parts)
             check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
             if failure := _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks):
-                return (check,), tuple(remarks), weights, failure
+                outcome.add(check, failure)
+                return outcome
         if why := _why_not_compared(setting, buffers, reply, is_whole):
-            remarks.append(f"{setting.case}: searched for faults only, values not compared: {why}")
-            return (), tuple(remarks), weights, None
+            outcome.remarks.append(f"{setting.case}: searched for faults only, values not compared: {why}")
+            return outcome
         answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
         if not check.passed and _may_add_up(reply):
@@ -114,18 +116,20 @@ def check_sampled(
                 buffers.forget(worker)
                 worker = renew()
                 buffers.attach(worker, config.limits.load_s)
-                weights = construct_arm(worker, buffers, setting, config.limits)
+                outcome.weights = construct_arm(worker, buffers, setting, config.limits)
             try:
                 _take_sampled_turn(worker, buffers, config, ALL_BLOCKS, 0, traced=False)
             except SolutionFailed as error:
                 if error.verdict is not Verdict.UNSUPPORTED:
                     raise
                 buffers.forget(worker)  # a launch that was given up fails all that follows
-                return (check,), tuple(remarks), weights, _undecided(check, setting.spec, error)
+                outcome.add(check, _undecided(check, setting.spec, error))
+                return outcome
             check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
-            return (check,), tuple(remarks), weights, _failure(check, setting.spec)
-        failure = _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks)
-    return (check,), tuple(remarks), weights, failure
+            outcome.add(check, _failure(check, setting.spec))
+            return outcome
+        outcome.add(check, _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks))
+    return outcome
 
 
 def _why_not_compared(setting: Setting, buffers: Buffers, reply: TurnTaken, is_whole: bool) -> str | None:

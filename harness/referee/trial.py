@@ -26,8 +26,8 @@ from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.slots import Capacity
 from harness.referee.buffers.turns import Weights, describe_arm, flag_remarks, tuning_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
-from harness.referee.correctness import CaseOutcome, Notify, check_case, variants_of
-from harness.referee.found import Found
+from harness.referee.correctness import Notify, check_case, variants_of
+from harness.referee.found import CaseOutcome, Found
 from harness.referee.job import Job
 from harness.referee.mutants.telling import COPY, describe_neutral, describe_varied, telling
 from harness.referee.sampling import SLOW_S, must_be_sampled

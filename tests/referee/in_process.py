@@ -15,7 +15,8 @@ from harness.cudasim import Toolkit
 from harness.devices.base import Measured
 from harness.devices.sim.host import SimHost
 from harness.model.config import Config, CorrectnessConfig, LimitsConfig
-from harness.referee.correctness import CaseOutcome, Watch, check_case
+from harness.referee.correctness import Watch, check_case
+from harness.referee.found import CaseOutcome
 from harness.referee.job import Job, make_job
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting

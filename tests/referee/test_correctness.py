@@ -22,7 +22,8 @@ from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.slots import Capacity
-from harness.referee.correctness import CaseOutcome, variants_of
+from harness.referee.correctness import variants_of
+from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn
 from harness.referee.judgement import UnfairVariant, judge_values
 from harness.referee.setting import Setting
@@ -92,7 +93,7 @@ def test_honest_module_passes_with_every_variant(double: Setting) -> None:
         "full mantissas",
     }
     assert {check.variant for check in outcome.checks} >= {"rescaled (times 2^20)", "rescaled (times 2^-20)"}
-    assert outcome.remarks == ()
+    assert outcome.remarks == []
 
 
 @pytest.mark.parametrize("changes", [False, True])

@@ -20,7 +20,8 @@ from harness.model.verdict import Verdict
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.turns import describe_arm
-from harness.referee.correctness import CaseOutcome, Notify, check_turns, take_first
+from harness.referee.correctness import Notify, begin_case, check_turns, take_first
+from harness.referee.found import CaseOutcome
 from harness.referee.memory import is_memory_scarce
 from harness.referee.timing.arms import Instruments, WorkerArms, recorded_turn
 from harness.referee.timing.measure import measure, measure_row, turn_length, warm_up
@@ -92,22 +93,17 @@ class TimedCase:
         Raises: SolutionFailed where no comparison came about.
         """
         case = self._case
-        checks: list[Check] = []
         times_ns: list[int] = []
         with at(case.setting.case, None):
-            case.construct()
-            self._notify(f"checking {case.setting.case}")
-            for number in range(2):
-                taken, check, failed = take_first(case, number)
-                checks.append(check)
+            outcome = begin_case(case, self._notify)
+            while len(outcome.checks) < 2 and not outcome.failed:
+                taken = take_first(case, outcome, len(outcome.checks))
                 times_ns += recorded_turn("solution", taken).call_ns
-                if failed:
-                    return CaseOutcome(tuple(checks), tuple(case.remarks), case.weights, failed)
             fastest_ns = (self._fastest_ns, min(times_ns))
             self._most_calls = self._usual_calls(fastest_ns)
             judged_calls = turn_length(fastest_ns, self._most_calls)
-            outcome = check_turns(case, judged_calls, self._notify, self._instruments.auditor.check)
-        return dataclasses.replace(outcome, checks=(*checks, *outcome.checks))
+            check_turns(case, outcome, judged_calls, self._notify, self._instruments.auditor.check)
+        return outcome
 
     def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
         """Return how many calls a timed turn usually has, if that isn't too long: many where calls are short, which

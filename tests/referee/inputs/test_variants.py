@@ -237,7 +237,7 @@ def test_what_is_fragile_fails_where_the_config_says_so(tmp_path: Path) -> None:
     outcome, _ = checked(setting, NaiveSoftplus, fragile="fail")
     assert outcome.failed is not None
     assert outcome.failed.verdict is Verdict.WRONG_VALUES
-    assert outcome.fragile == ()
+    assert outcome.fragile == []
 
 
 def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) -> None:

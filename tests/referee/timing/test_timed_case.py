@@ -169,7 +169,7 @@ def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(
     monkeypatch.setattr(buffers_module, "can_keep_outputs", lambda setting: False)
     monkeypatch.setattr(InProcessDevice, "allocated_bytes", lambda self: given_out[next(told)])
     with opened_case(double, Honest) as opened:
-        assert opened.case.check().remarks == ()
+        assert opened.case.check().remarks == []
         given_out[1] = 10**9
         (remark,) = opened.measure().remarks
     assert "too little" in remark
