@@ -22,14 +22,12 @@ import numpy
 
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
-from harness.devices.sim.triton_bfloat16 import offer_bfloat16
 from harness.devices.sim.triton_compiler import TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
-from harness.devices.sim.triton_float8 import offer_float8
+from harness.devices.sim.triton_formats import offer_formats
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.devices.sim.triton_logic import offer_logic
-from harness.devices.sim.triton_tf32 import offer_tf32
 from harness.sandbox.wire.device import Account, Finding
 
 if TYPE_CHECKING:
@@ -131,9 +129,7 @@ class TritonKernels:
         builder.create_splat = _keeping_flags(builder.create_splat)
         builder.create_int_to_ptr = self._made_pointer(builder.create_int_to_ptr)
         offer_libdevice(interpreter)
-        offer_bfloat16(interpreter)
-        offer_float8(interpreter)
-        offer_tf32(interpreter)
+        offer_formats(interpreter)
         offer_logic(interpreter)
         offer_compiler(interpreter, compiler)
         offer_driver(interpreter)
