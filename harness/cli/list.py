@@ -120,15 +120,13 @@ def prompt(problem: ProblemName) -> None:
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
-    from harness.store.sanitized import sanitized_fault
-
     entries: dict[str, list[Entry]] = {}
     for entry in index.entries(problem=name):
         entries.setdefault(entry.solution, []).append(entry)
     solutions = []
     for solution in workspace.solution_names(name):
         last = entries[solution][-1] if solution in entries else None
-        fault = sanitized_fault(entries[solution], index) if last else None
+        fault = index.sanitized_fault(entries[solution]) if last else None
         if not failed or (last and (fault or last).verdict is not last.expected_verdict):
             solutions.append(_solution(solution, last, fault))
     try:

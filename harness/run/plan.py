@@ -11,7 +11,6 @@ from harness.model.evaluation import ProblemRef, SolutionRef, evaluation_key
 from harness.model.verdict import Verdict
 from harness.store.entry import Entry, config_hash
 from harness.store.index import Index
-from harness.store.sanitized import sanitized_fault
 from harness.workspace.selection import Task
 
 
@@ -72,7 +71,7 @@ def failed_last(tasks: Sequence[Task], environment: Environment, known: Index) -
     found = []
     for task in tasks:
         entries = known.entries(problem=task.problem.name, solution=task.solution.name, backend=environment.backend)
-        last = (sanitized_fault(entries, known) or entries[-1]) if entries else None
+        last = (known.sanitized_fault(entries) or entries[-1]) if entries else None
         if last is not None and last.verdict is not last.expected_verdict:
             found.append(task)
     return found

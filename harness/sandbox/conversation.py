@@ -12,8 +12,15 @@ import time
 from collections.abc import Callable, Sequence
 
 from harness.errors import Interrupted
-from harness.sandbox.wire.exchange import envelope, open_envelope
-from harness.sandbox.wire.frames import FrameError, PeerClosed, bounded_int, receive_frame, send_frame
+from harness.sandbox.wire.frames import (
+    FrameError,
+    PeerClosed,
+    bounded_int,
+    envelope,
+    open_envelope,
+    receive_frame,
+    send_frame,
+)
 from harness.sandbox.wire.messages import ANSWERS, REPLIES, Raised, Reply, Request
 
 _POLL_S = 0.1

@@ -20,8 +20,7 @@ from harness.errors import Interrupted, MachineError
 from harness.model.environment import BackendName
 from harness.sandbox.family import has_ended
 from harness.sandbox.variables import own_python
-from harness.sandbox.wire.exchange import envelope, open_envelope
-from harness.sandbox.wire.frames import FrameError, PeerClosed, receive_frame, send_frame
+from harness.sandbox.wire.frames import FrameError, PeerClosed, envelope, open_envelope, receive_frame, send_frame
 from harness.sandbox.wire.sandbox import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused, Sandbox
 
 START_S = 120

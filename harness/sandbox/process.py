@@ -28,9 +28,8 @@ from harness.sandbox.outcome import SolutionFailed, WorkerKilled
 from harness.sandbox.start import Launch, StartedWorker
 from harness.sandbox.usage import ExceededLimit, Usage
 from harness.sandbox.wire.device import Finding
-from harness.sandbox.wire.exchange import READY
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.wire.frames import PeerClosed
+from harness.sandbox.wire.frames import READY, PeerClosed
 from harness.sandbox.wire.layout import files_folder, scratch_folder
 from harness.sandbox.wire.means import CONTAINER, Level, is_at_least, is_in_container, level_of
 from harness.sandbox.wire.messages import (

@@ -117,6 +117,19 @@ class Index(IndexFile):
         """Return whole evaluations, in the order of their ids. Raises: UsageError for an unknown id; JournalError."""
         return [self._read(*self._place(one)) for one in ids]
 
+    def sanitized_fault(self, entries: Sequence[Entry]) -> Entry | None:
+        """Return what the last look at every access found, where the newest evaluation passes the same files without
+        it: only such a look finds some faults. `entries` are those of one solution, oldest first, and at least one."""
+        last = entries[-1]
+        files = last.solution_sha256, last.problem_sha256
+        same = [one for one in entries if one.backend == "sim" and (one.solution_sha256, one.problem_sha256) == files]
+        same = [one for one in same if one.verdict.passed or one.verdict.blames_solution]
+        if not (last.verdict.passed and any(one.verdict.blames_solution for one in same)):
+            return None
+        looked = (one for one in reversed(same) if self.evaluation(one.id).config.correctness.sanitize)
+        found = next(looked, last)
+        return found if found.verdict.blames_solution else None
+
     def status(self) -> IndexStatus:
         """Return counts, and the lines that can't be used."""
         ((journals,),) = self._rows("SELECT count(*) FROM journal")

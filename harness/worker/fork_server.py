@@ -17,8 +17,7 @@ import socket
 import warnings
 from dataclasses import dataclass
 
-from harness.sandbox.wire.exchange import envelope, open_envelope
-from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
+from harness.sandbox.wire.frames import PeerClosed, envelope, open_envelope, receive_frame, send_frame
 from harness.sandbox.wire.layout import scratch_folder
 from harness.sandbox.wire.sandbox import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused, Sandbox
 from harness.worker.confinement.linux import PR_SET_CHILD_SUBREAPER, prctl

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from harness.devices.base import WorkerDevice
-from harness.sandbox.wire.exchange import READY, envelope, open_envelope
-from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
+from harness.sandbox.wire.frames import READY, PeerClosed, envelope, open_envelope, receive_frame, send_frame
 from harness.sandbox.wire.messages import (
     REQUESTS,
     Attach,

@@ -22,8 +22,7 @@ from harness.errors import Interrupted, MachineError
 from harness.sandbox.family import has_ended
 from harness.sandbox.fork_server import ForkServer, ForkServers
 from harness.sandbox.start import Launch, StartedWorker, make_launch, surroundings_of
-from harness.sandbox.wire.exchange import READY, open_envelope
-from harness.sandbox.wire.frames import receive_frame
+from harness.sandbox.wire.frames import READY, open_envelope, receive_frame
 from harness.sandbox.wire.messages import REPLIES
 from harness.sandbox.wire.sandbox import MARK
 from tests.fork_servers import OwnForkServers

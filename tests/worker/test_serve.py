@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from harness.sandbox.wire.exchange import READY, envelope, open_envelope
-from harness.sandbox.wire.frames import receive_frame, send_frame
+from harness.sandbox.wire.frames import READY, envelope, open_envelope, receive_frame, send_frame
 from harness.sandbox.wire.messages import REPLIES, Done, Raised, Ready, WarmUp
 from harness.worker.serve import serve
 

@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy
 import torch
+from torch.overrides import TorchFunctionMode
 
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, spec_of, tensors_of, versions
-from harness.referee.answers.placed import Placed
 from harness.sandbox.wire.codec import NotPlain, encode_value
 from harness.sandbox.wire.construction import (
     as_leaves,
@@ -375,3 +375,27 @@ def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
             return _run(on_meta, [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs])
     except PROBLEM_ERRORS:
         return None
+
+
+class Placed(TorchFunctionMode):
+    """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
+
+    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.cuda:
+            func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
+        placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
+        if func is torch.randn and self._device == "meta":  # there it makes torch import its compiler: 3.6 s
+            func = torch.empty
+            placed.pop("generator", None)
+        return func(*(self._replace(value) for value in args), **placed)
+
+    def _replace(self, value: Any) -> Any:
+        is_cuda = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
+        return torch.device(self._device) if is_cuda else value

@@ -19,8 +19,7 @@ from harness.model.problem_check import Draw, MutantResult, MutantTrial, Problem
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.ceilings.work import work_of
-from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
-from harness.referee.mutants.recomputed import recomputed
+from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, recomputed
 from harness.referee.mutants.specimens import Examined, TooLarge, are_equal, specimens, worst_error
 from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.setting import Setting, prepare_setting

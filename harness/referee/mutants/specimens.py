@@ -28,8 +28,7 @@ from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
 from harness.referee.judgement import compared_with_oracle
-from harness.referee.mutants.mutants import Specimen
-from harness.referee.mutants.recomputed import is_inexact_in
+from harness.referee.mutants.mutants import Specimen, is_inexact_in
 from harness.referee.setting import Setting
 from harness.referee.tolerance import ErrorEvidence, distance, rms
 

@@ -1,7 +1,7 @@
 """Length-checked JSON frames over a socket, with descriptors beside them.
 
 A frame is four bytes of length (big-endian) and that many bytes of JSON. Descriptors travel with the length
-(SCM_RIGHTS). Nothing is unpickled, ever.
+(SCM_RIGHTS). Nothing is unpickled, ever. A message stands in an envelope: a nonce, its name, its content.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from harness.sandbox.wire.codec import CodecError, decode, encode
 
 MAX_FRAME_BYTES = 8 * 2**20
 LARGEST_CLAIM = 2**62
@@ -94,3 +96,22 @@ def _read_exactly(sock: socket.socket, count: int, wait: Callable[[], None], sta
 def _close_all(descriptors: Sequence[int]) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
+
+
+READY = "ready"
+"""The nonce of the one message that a worker sends unasked: it stands, and no code of a solution has run yet."""
+
+
+def envelope(nonce: str, message: object) -> dict[str, Any]:
+    return {"nonce": nonce, "message": type(message).__name__, "content": encode(message)}
+
+
+def open_envelope(frame: dict[str, Any], known: dict[str, type]) -> tuple[str, Any]:
+    """The nonce and the message. Raises: FrameError where the frame is no message of `known`."""
+    nonce, name = frame.get("nonce"), frame.get("message")
+    if not isinstance(nonce, str) or not isinstance(name, str) or name not in known or len(frame) != 3:
+        raise FrameError(f"a message of unknown form: {str(frame)[:200]}")
+    try:
+        return nonce, decode(known[name], frame.get("content"))
+    except CodecError as error:
+        raise FrameError(str(error)) from None

@@ -21,6 +21,14 @@ _FLAG_WORD = re.compile(r"[A-Za-z0-9_]{1,60}")
 _MOST_GRAPHS = 2**31
 
 
+class Request:
+    """A question of the referee's."""
+
+
+class Reply:
+    """An answer of a worker's."""
+
+
 @dataclass(frozen=True)
 class TensorRef:
     """A tensor inside an attached buffer, from byte `offset` on. Strides in elements."""
@@ -41,17 +49,17 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class WarmUp:
+class WarmUp(Request):
     """Pay now what the first use of the device costs. The first request, before any code of a solution."""
 
 
 @dataclass(frozen=True)
-class TryTrace:
+class TryTrace(Request):
     """Say whether a turn can be traced here. Before any code of a solution: afterwards the answer would be its word."""
 
 
 @dataclass(frozen=True)
-class Load:
+class Load(Request):
     """Import a file and keep its class `class_name`; extensions are built or found in the cache."""
 
     path: str
@@ -69,12 +77,12 @@ class Load:
 
 
 @dataclass(frozen=True)
-class TraceTried:
+class TraceTried(Reply):
     can_trace: bool
 
 
 @dataclass(frozen=True)
-class Attach:
+class Attach(Request):
     """Open a shared buffer under a number. Its descriptor, if it has one, comes with the frame."""
 
     buffer: int
@@ -82,7 +90,7 @@ class Attach:
 
 
 @dataclass(frozen=True)
-class Detach:
+class Detach(Request):
     """Forget buffers."""
 
     buffers: tuple[int, ...]
@@ -114,7 +122,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Construct:
+class Construct(Request):
     """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
 
     `varies`: layers that it makes start with varied parameters, see construction. `batch_statistics`: its
@@ -133,7 +141,7 @@ class Construct:
 
 
 @dataclass(frozen=True)
-class Rehearse:
+class Rehearse(Request):
     """Call the model once with tensors without values, of the forms of these, so that Triton compiles what forward()
     launches. The file was loaded to be rehearsed. `forms` is Construct's."""
 
@@ -151,7 +159,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class TakeTurn:
+class TakeTurn(Request):
     """Call the model once for each of `calls`, in their order.
 
     `keeps_outputs`: keep the outputs of a call alive until those of the next have been stored, so that a buffer that is
@@ -169,12 +177,12 @@ class TakeTurn:
 
 
 @dataclass(frozen=True)
-class GiveBack:
+class GiveBack(Request):
     """Give back to the device what the allocator keeps for later: memory is short, and others need it now."""
 
 
 @dataclass(frozen=True)
-class Describe:
+class Describe(Request):
     """Say what has become of torch in this process since before the file was loaded."""
 
 
@@ -206,7 +214,7 @@ class NvccRun:
 
 
 @dataclass(frozen=True)
-class CompileForGpu:
+class CompileForGpu(Request):
     """Have the nvcc at a path compile `calls`, in a worker that runs nothing of the solution's. `architectures` are for
     calls that name none but the simulator's own."""
 
@@ -216,27 +224,27 @@ class CompileForGpu:
 
 
 @dataclass(frozen=True)
-class CompiledForGpu:
+class CompiledForGpu(Reply):
     """The runs of nvcc, up to the first that fails."""
 
     runs: tuple[NvccRun, ...]
 
 
 @dataclass(frozen=True)
-class DescribeCompilers:
+class DescribeCompilers(Request):
     """Say what of this machine decides how a text's build comes out. It is asked of a worker that has run nothing
     yet."""
 
 
 @dataclass(frozen=True)
-class CompilersDescribed:
+class CompilersDescribed(Reply):
     """A digest of what decides how a text's build comes out."""
 
     digest: str
 
 
 @dataclass(frozen=True)
-class BuildText:
+class BuildText(Request):
     """Build an extension without importing it, in a worker that runs nothing else."""
 
     text: ExtensionText
@@ -257,7 +265,7 @@ class ExtensionReport:
 
 
 @dataclass(frozen=True)
-class TextBuilt:
+class TextBuilt(Reply):
     """The end of a text's build. `words` are torch's where it failed."""
 
     extension: ExtensionReport
@@ -265,12 +273,12 @@ class TextBuilt:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class Loaded(Reply):
     extensions: tuple[ExtensionReport, ...]
 
 
 @dataclass(frozen=True)
-class Constructed:
+class Constructed(Reply):
     """Names of the model's parameters and buffers, which of them took the reference's state, and which of those had it
     before, where parameters are varied."""
 
@@ -314,7 +322,7 @@ class CallTaken:
 
 
 @dataclass(frozen=True)
-class TurnTaken:
+class TurnTaken(Reply):
     """A CallTaken for each Call. `kernels` of a traced turn, None where there is no trace; `patched` names guarded
     functions that are no longer the originals; `peak_bytes`: what one of them took at most of torch's allocator;
     `account`: what `findings`, `launches` and traces add up to, with those of earlier replies. All of it is the
@@ -359,7 +367,7 @@ class Compilation:
 
 
 @dataclass(frozen=True)
-class Described:
+class Described(Reply):
     """The state of torch in the worker. `compilation` is None where torch.compile() wasn't used; `tuned` says what
     Triton's autotuner chose for each kernel. All of it is the worker's word."""
 
@@ -375,7 +383,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Ready:
+class Ready(Reply):
     """The message that the worker stands, sent once, unasked. `protections` names the means that confine it, see
     worker.confinement."""
 
@@ -383,12 +391,12 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Done:
+class Done(Reply):
     """A reply with nothing to report."""
 
 
 @dataclass(frozen=True)
-class Raised:
+class Raised(Reply):
     """An exception in the solution's code or in the device's answer to it."""
 
     type_name: str
@@ -399,35 +407,6 @@ class Raised:
     launches: int = 0
     account: Account | None = None
 
-
-Request = (
-    WarmUp
-    | TryTrace
-    | Load
-    | Attach
-    | Detach
-    | Construct
-    | Rehearse
-    | TakeTurn
-    | GiveBack
-    | Describe
-    | CompileForGpu
-    | DescribeCompilers
-    | BuildText
-)
-Reply = (
-    Ready
-    | TraceTried
-    | Loaded
-    | Constructed
-    | TurnTaken
-    | Described
-    | CompiledForGpu
-    | CompilersDescribed
-    | TextBuilt
-    | Done
-    | Raised
-)
 
 ANSWERS: dict[type, type] = {
     WarmUp: Done,

@@ -11,8 +11,7 @@ import torch
 
 from harness.model.ceilings import ARITHMETICS, Ceiling, Ceilings, read_ceilings, write_ceilings
 from harness.referee.ceilings import ceilings, rates
-from harness.referee.ceilings.ceilings import device_ceilings, known_ceilings, measure_ceilings
-from harness.referee.ceilings.rates import theoretical_bytes_per_s
+from harness.referee.ceilings.ceilings import device_ceilings, known_ceilings, measure_ceilings, theoretical_bytes_per_s
 from tests.examples import ceilings as example
 
 

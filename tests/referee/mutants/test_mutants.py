@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from harness.referee.answers.roundings import ROUNDINGS
-from harness.referee.mutants.mutants import OF_THE_ANSWER, Specimen
-from harness.referee.mutants.recomputed import LEFT_OUT, OTHER_WEIGHTS
+from harness.referee.mutants.mutants import LEFT_OUT, OF_THE_ANSWER, OTHER_WEIGHTS, Specimen
 from tests.machine import ROOT
 
 BY_NAME = {mutant.name: mutant for mutant in OF_THE_ANSWER}

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
-from harness.sandbox.wire.exchange import envelope, open_envelope
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.wire.frames import FrameError
+from harness.sandbox.wire.frames import FrameError, envelope, open_envelope
 from harness.sandbox.wire.messages import (
     REPLIES,
     REQUESTS,

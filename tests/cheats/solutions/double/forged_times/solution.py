@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
-from harness.sandbox.wire.exchange import envelope, open_envelope
+from harness.sandbox.wire.frames import envelope, open_envelope
 from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
 from harness.sandbox.wire.messages import REQUESTS, TurnTaken
 from harness.worker.serve import _answer

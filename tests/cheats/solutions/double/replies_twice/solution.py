@@ -3,7 +3,7 @@ import sys
 
 import torch.nn as nn
 
-from harness.sandbox.wire.exchange import envelope, open_envelope
+from harness.sandbox.wire.frames import envelope, open_envelope
 from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
 from harness.sandbox.wire.messages import REQUESTS, TurnTaken
 from harness.worker.serve import _answer
