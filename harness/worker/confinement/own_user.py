@@ -28,7 +28,7 @@ from harness.worker.confinement.linux import (
     prctl,
 )
 
-_CHOWN, _DAC_READ_SEARCH, _SETGID, _SETUID, _SETPCAP = 0, 2, 6, 7, 8  # linux/capability.h
+_CHOWN, _DAC_READ_SEARCH, _SETGID, _SETUID = 0, 2, 6, 7  # linux/capability.h
 _CAPABILITIES = 64
 _VERSION_3 = 0x20080522
 _AMBIENT_RAISE = 2

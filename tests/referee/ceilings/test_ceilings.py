@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from harness.model.ceilings import ARITHMETICS, Ceiling, Ceilings, read_ceilings, write_ceilings
-from harness.referee.ceilings import ceilings, rates
+from harness.referee.ceilings import ceilings
 from harness.referee.ceilings.ceilings import device_ceilings, known_ceilings, measure_ceilings, theoretical_bytes_per_s
 from tests.examples import ceilings as example
 
@@ -110,18 +110,18 @@ def test_the_rates_counts_after_the_memory_has_warmed_up(monkeypatch: pytest.Mon
         now[0] += 0.02
         return next(seconds)
 
-    monkeypatch.setattr(rates, "_seconds", run)
-    monkeypatch.setattr(rates, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    assert rates._best_seconds(lambda: None) == 0.0010
+    monkeypatch.setattr(ceilings, "_seconds", run)
+    monkeypatch.setattr(ceilings, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    assert ceilings._best_seconds(lambda: None) == 0.0010
     assert list(seconds) == []
 
 
 def test_what_takes_long_is_repeated_less(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter([0.25, 0.26, 0.24])
     clock = iter([0.0, 0.25])
-    monkeypatch.setattr(rates, "_seconds", lambda work: next(seconds))
-    monkeypatch.setattr(rates, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    assert rates._best_seconds(lambda: None) == 0.24
+    monkeypatch.setattr(ceilings, "_seconds", lambda work: next(seconds))
+    monkeypatch.setattr(ceilings, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert ceilings._best_seconds(lambda: None) == 0.24
     assert list(seconds) == []
 
 
@@ -135,16 +135,16 @@ def timed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sides.append(side)
         return float(2 * side**3 / (1e13 if side < 8192 else 2e13))
 
-    monkeypatch.setattr(rates, "_best_seconds", best_seconds)
+    monkeypatch.setattr(ceilings, "_best_seconds", best_seconds)
     monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
     return sides
 
 
 def test_products_grow_until_they_take_long(timed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert rates._best_rate(lambda side: lambda: side) == pytest.approx(2e13)
+    assert ceilings._best_rate(lambda side: lambda: side) == pytest.approx(2e13)
     assert timed == [4096, 8192]  # 14 and 55 ms
-    monkeypatch.setattr(rates, "_SLOW_S", 0.01)
-    assert rates._best_rate(lambda side: lambda: side) == pytest.approx(1e13)
+    monkeypatch.setattr(ceilings, "_SLOW_S", 0.01)
+    assert ceilings._best_rate(lambda side: lambda: side) == pytest.approx(1e13)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ def test_a_product_that_the_device_has_not_got_is_left_out(
     def missing(side: int) -> Callable[[], object]:
         raise error
 
-    monkeypatch.setattr(rates, "_plain", lambda dtype: (lambda side: lambda: side,))
-    monkeypatch.setattr(rates, "_integers", lambda side: lambda: side)
-    monkeypatch.setattr(rates, "_scaled", missing)
+    monkeypatch.setattr(ceilings, "_plain", lambda dtype: (lambda side: lambda: side,))
+    monkeypatch.setattr(ceilings, "_integers", lambda side: lambda: side)
+    monkeypatch.setattr(ceilings, "_scaled", missing)
     found = rates.measure_matrix_products()
     assert set(found) == set(ARITHMETICS) - {"float8_e4m3"}
 
@@ -168,7 +168,7 @@ def test_too_little_memory_is_not_taken_for_a_missing_product(timed: list[int]) 
         raise torch.OutOfMemoryError("256 MiB")
 
     with pytest.raises(torch.OutOfMemoryError):
-        rates._best_rate(no_memory)
+        ceilings._best_rate(no_memory)
 
 
 @pytest.mark.gpu
