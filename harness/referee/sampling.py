@@ -11,6 +11,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -245,6 +246,7 @@ def _take_sampled_turn(
         ) from error
 
 
+@dataclass(eq=False)
 class _SampledAnswer:
     """The right answer for the whole case, or by rows alone for the first and the last row (dimension 0) that the
     sampled blocks touched. What counts is what they wrote; of a whole case all, where that is nothing.
@@ -252,51 +254,48 @@ class _SampledAnswer:
     Raises: SolutionFailed where rows are wanted, and nothing was written at all.
     """
 
-    def __init__(
-        self,
-        buffers: Buffers,
-        inputs: Sequence[Any],
-        setting: Setting,
-        seed: int,
-        is_whole: bool,
-        parts: Sequence[tuple[torch.Tensor, torch.Tensor]] = (),
-    ) -> None:
-        """`parts`: outputs of a whole case after the launch and without it; what it changed counts."""
-        self._buffers, self._inputs, self._setting, self._seed = buffers, inputs, setting, seed
-        self._parts = parts
+    buffers: Buffers
+    inputs: Sequence[Any]
+    setting: Setting
+    seed: int
+    is_whole: bool
+    parts: Sequence[tuple[torch.Tensor, torch.Tensor]] = ()
+    """Outputs of a whole case after the launch and without it; what it changed counts."""
+
+    def __post_init__(self) -> None:
         self._rows: list[list[int]] | None = None
-        if not is_whole:
-            pairs = zip(buffers.outputs(), buffers.output_buffers(), strict=True)
+        if not self.is_whole:
+            pairs = zip(self.buffers.outputs(), self.buffers.output_buffers(), strict=True)
             found = [_require_written(_written_rows(output, buffer)) for output, buffer in pairs]
             self._rows = [list(dict.fromkeys((int(rows[0]), int(rows[-1])))) for rows in found]
-        self.scope: Scope = "complete" if is_whole else "row"
-        self.want = self._of_each_output(setting.oracle.answer)
+        self.scope: Scope = "complete" if self.is_whole else "row"
+        self.want = self._of_each_output(self.setting.oracle.answer)
 
     @property
     def is_divided(self) -> bool:
         """True where evidence is taken on rows of a whole case, which say nothing of the case."""
-        return self._rows is None and self._setting.oracle.rows(self._inputs, self._setting.spec) is not None
+        return self._rows is None and self.setting.oracle.rows(self.inputs, self.setting.spec) is not None
 
     def evidence_against(self, compared: Sequence[OutputComparison]) -> Sequence[ErrorEvidence]:
         """Measure the reference's errors; of a whole case on what was found outside, where its rows are independent."""
         if self._rows is not None:
-            return self._of_each_output(self._setting.evidence_on)
-        if self._setting.oracle.find_rows(self._inputs, self._setting.spec):
-            self._inputs = make_inputs(self._setting, Drawn(self._seed))  # a run may have changed them
-        return self._setting.evidence_against(compared, self._inputs)
+            return self._of_each_output(self.setting.evidence_on)
+        if self.setting.oracle.find_rows(self.inputs, self.setting.spec):
+            self.inputs = make_inputs(self.setting, Drawn(self.seed))  # a run may have changed them
+        return self.setting.evidence_against(compared, self.inputs)
 
     def _of_each_output(self, find: Callable[[Sequence[Any]], Sequence[_Found]]) -> Sequence[_Found]:
         """Return what `find` gives for each output, by the inputs that count for it."""
         if self._rows is None:
-            return find(self._inputs)
-        return [find(rows_of(self._inputs, rows))[number] for number, rows in enumerate(self._rows)]
+            return find(self.inputs)
+        return [find(rows_of(self.inputs, rows))[number] for number, rows in enumerate(self._rows)]
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
-        if self._parts:
-            each = zip(self._parts, self.want, tolerances, strict=True)
+        if self.parts:
+            each = zip(self.parts, self.want, tolerances, strict=True)
             return tuple(_compared(part[0], want, held_to, _was_changed(*part)) for part, want, held_to in each)
         found = []
-        for number, (output, want) in enumerate(zip(self._buffers.outputs(), self.want, strict=True)):
+        for number, (output, want) in enumerate(zip(self.buffers.outputs(), self.want, strict=True)):
             comparison = Comparison(tuple(output.shape), output.dtype, tolerances[number])
             spans = self._spans(number, output, is_all)
             if not spans:
@@ -313,7 +312,7 @@ class _SampledAnswer:
         the outputs: what no block writes is seen by nobody. Half of those that ran may write nothing. Zeros count on
         neither side: memory may hold them before."""
         ran = min(most, grid_blocks)
-        for output, (written, wanted) in zip(self._buffers.outputs(), self._written(), strict=True):
+        for output, (written, wanted) in zip(self.buffers.outputs(), self._written(), strict=True):
             if 0 < 2 * written * grid_blocks < wanted * ran:
                 return SolutionFailed(
                     Verdict.UNSUPPORTED,
@@ -325,12 +324,12 @@ class _SampledAnswer:
 
     def _written(self) -> Iterator[tuple[int, int]]:
         """Count what was written of each output, and what had to be."""
-        if self._parts:
-            for (after, before), want in zip(self._parts, self.want, strict=True):
-                least = least_tolerance(want, after.dtype, self._setting.problem.precision)
+        if self.parts:
+            for (after, before), want in zip(self.parts, self.want, strict=True):
+                least = least_tolerance(want, after.dtype, self.setting.problem.precision)
                 yield int(_was_changed(after, before).sum()), _compared(before, want, least).mismatches
             return
-        pairs = zip(self._buffers.outputs(), self._buffers.output_buffers(), strict=True)
+        pairs = zip(self.buffers.outputs(), self.buffers.output_buffers(), strict=True)
         for (output, buffer), want in zip(pairs, self.want, strict=True):
             written = sum(places.numel() for places in _written_places(output, buffer))
             yield written, int((want.to(output.dtype) != 0).sum()) * output.numel() // max(1, want.numel())
@@ -341,7 +340,7 @@ class _SampledAnswer:
             return [(row, row + 1, place) for place, row in enumerate(self._rows[number])]
         if is_all or not output.dim():
             return []
-        rows = _written_rows(output, self._buffers.output_buffers()[number])
+        rows = _written_rows(output, self.buffers.output_buffers()[number])
         return [(start, stop, start) for start, stop in _runs(rows, output)] if rows.numel() else []
 
 

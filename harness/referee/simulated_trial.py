@@ -44,14 +44,14 @@ class SimulatedTrial(Trial):
         """
         if any(not _has_framework(one) for one in self._own_work):
             return
-        host, config = self._workers.host, self._job.config
+        host, config = self.workers.host, self.job.config
         whole = [one for one in self._own_work if one.case not in self._sampled]
         for one in whole or self._own_work:
             if not is_right_without_launches(self._prepare(one.case), host, self._worker, config):
                 return
         if self._own_work:
             one = self._own_work[-1]
-            self._found.trace = one.trace
+            self.found.trace = one.trace
             with at(one.case, None):
                 raise no_custom_kernel("without what the solution's own kernels do, all values stay right")
 
@@ -62,12 +62,12 @@ class SimulatedTrial(Trial):
         Raises: SolutionFailed.
         """
         setting = self._prepare(case)
-        is_alone = list(self._job.problem.cases) == [FULL]
+        is_alone = list(self.job.problem.cases) == [FULL]
         if case not in self._sampled:
             try:
                 return self._check_case(setting)
             except TooMuchWork as error:
-                self._found.remarks.append(f"{case}: sampled, since {error}")
+                self.found.remarks.append(f"{case}: sampled, since {error}")
                 self._sampled.add(case)
                 self._load_anew()
             except SolutionFailed as error:
@@ -75,7 +75,7 @@ class SimulatedTrial(Trial):
                     raise self._confirmed(error) from None
                 raise
         if is_alone and self._shrink(setting):
-            return self._check_full_then_shrunk(self._with_rows(replace(setting, problem=self._job.problem)))
+            return self._check_full_then_shrunk(self._with_rows(replace(setting, problem=self.job.problem)))
         traced = self._check_case(setting)
         if case != FULL and not any(one.is_compared for one in traced):
             raise SolutionFailed(
@@ -101,19 +101,19 @@ class SimulatedTrial(Trial):
             if error.verdict is Verdict.WRONG_VALUES:
                 raise self._beside_shrunk(error, full.has_found_items) from None
             raise
-        compared = list(self._found.checks)
+        compared = list(self.found.checks)
         try:
             traced += self._check_shrunk()
         except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
             if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
                 raise
-            wrong = [one for one in self._found.checks[len(compared) :] if not one.passed][-1:]
-            self._found.fragile += wrong
-            self._found.checks[:] = compared
+            wrong = [one for one in self.found.checks[len(compared) :] if not one.passed][-1:]
+            self.found.fragile += wrong
+            self.found.checks[:] = compared
             is_sampled = any(one.scope != "complete" for one in compared)
             if not compared or full.has_found_items or (is_sampled and _has_unwritten(wrong)):
                 raise _undecided(error) from error
-            self._found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{error}")
+            self.found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{error}")
             self._load_anew()
             return traced
         accused = traced[-1].accused
@@ -133,7 +133,7 @@ class SimulatedTrial(Trial):
     def _beside_shrunk(self, failed: SolutionFailed, has_found_items: bool) -> SolutionFailed:
         """Tell wrong values at the full shape beside the shrunk case, whose whole calls and variants show in what
         precision a kernel computes. Stretched inputs may lack what every draw has."""
-        before = {name: list(value) if isinstance(value, list) else value for name, value in vars(self._found).items()}
+        before = {name: list(value) if isinstance(value, list) else value for name, value in vars(self.found).items()}
         advice = "look at what depends on sizes, such as limits or 32-bit indices"
         why: Exception | None = None
         try:
@@ -143,7 +143,7 @@ class SimulatedTrial(Trial):
             why, advice = error, f"{error.failure.next_step} (in the shrunk case: {error.failure.reason})"
         except InvalidProblem as error:
             why, advice = error, failed.failure.next_step
-        vars(self._found).update(before)
+        vars(self.found).update(before)
         is_wrong_too = isinstance(why, SolutionFailed) and why.verdict is Verdict.WRONG_VALUES
         if has_found_items and not is_wrong_too:
             reason = f"at the full shape, with inputs stretched from small ones: {failed.failure.reason}"
@@ -201,9 +201,9 @@ class SimulatedTrial(Trial):
         problem = next(self._shrunk, None)
         if problem is None:
             return False
-        self._job = replace(self._job, problem=problem)
-        self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
-        self._found.remarks.append(describe_shrunk(problem))
+        self.job = replace(self.job, problem=problem)
+        self.found.checks[:] = [check for check in self.found.checks if check.case != SHRUNK]
+        self.found.remarks.append(describe_shrunk(problem))
         return True
 
 

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -51,39 +51,34 @@ _NO_FLOORS = (
 )
 
 
+@dataclass(eq=False)
 class Trial:
-    """Judges on a GPU; gathers in `found` what every case gives."""
+    """Judges on a GPU; gathers in `found` what every case gives.
 
-    def __init__(
-        self,
-        job: Job,
-        workers: Workers,
-        load: Callable[[], WorkerProcess],
-        found: Found,
-        notify: Notify,
-        written: Written,
-        driver: str | None,
-    ) -> None:
-        """`load` gives a worker that has loaded the solution, a new one each time. `driver`: the version of the GPU's;
-        None without a GPU. Raises: SolutionFailed."""
-        self._job = job
-        self._written = written
-        self._driver = driver
-        self._workers = workers
-        self._new_worker = load
-        self._found = found
-        self._notify = notify
+    `new_worker` gives a worker that has loaded the solution, a new one each time. `driver`: the version of the GPU's;
+    None without a GPU. Raises: SolutionFailed.
+    """
+
+    job: Job
+    workers: Workers
+    new_worker: Callable[[], WorkerProcess]
+    found: Found
+    notify: Notify
+    written: Written
+    driver: str | None
+
+    def __post_init__(self) -> None:
         self._changed_at_load: Sequence[FlagChange] = ()
         self._ready: dict[str, Setting] = {}
         self._own_work: list[TracedCase] = []
         """Cases whose values were compared and whose trace accuses nobody."""
         self._sampled: set[str] = set()
         """Cases of which the simulator runs a few blocks alone."""
-        self._is_timed = is_timed(job, workers)
+        self._is_timed = is_timed(self.job, self.workers)
         # Before anything is loaded, so nobody else's word.
-        self._still_fill_ns = _still_fill_ns(workers.facts) if self._is_timed else None
-        if self._workers.host.name == "cuda":  # while workers start up
-            first = next(iter(self._untimed_cases), job.config.timing.case)
+        self._still_fill_ns = _still_fill_ns(self.workers.facts) if self._is_timed else None
+        if self.workers.host.name == "cuda":  # while workers start up
+            first = next(iter(self._untimed_cases), self.job.config.timing.case)
             self._ready[first] = self._prepare(first)
         self._worker = self._load()
 
@@ -103,12 +98,12 @@ class Trial:
 
         Raises: SolutionFailed, InvalidProblem where the reference fails.
         """
-        timing = self._job.config.timing
+        timing = self.job.config.timing
         outcomes: list[TimedOutcome] = []
-        with self._found.stage("timing"):
-            floors = self._workers.host.timer_overhead()
+        with self.found.stage("timing"):
+            floors = self.workers.host.timer_overhead()
             if floors is None:
-                self._found.remarks += (_NO_FLOORS,)
+                self.found.remarks += (_NO_FLOORS,)
             else:
                 floors = replace(floors, fill_ns=self._still_fill_ns)
         series = Series(timing)
@@ -117,14 +112,14 @@ class Trial:
                 self._start_anew(references, stack, f"{len(series.parts) + 1} of {timing.processes}")
             outcomes.append(self._time_once(references, stack, series, floors, repeat=len(outcomes)))
             series.add(outcomes[-1].timing)
-        self._found.remarks += series.remarks
+        self.found.remarks += series.remarks
         whole = joined(series.parts)
-        self._found.timing = whole
-        self._found.compiled = tuple(one for one in outcomes[0].compiled if one.baseline in whole.baselines)
+        self.found.timing = whole
+        self.found.compiled = tuple(one for one in outcomes[0].compiled if one.baseline in whole.baselines)
 
     def look_back(self) -> None:
         """Remark on what a solution that isn't timed changed of torch's flags. Raises: SolutionFailed."""
-        self._remark_on(describe_arm(self._worker, self._job.config.limits))
+        self._remark_on(describe_arm(self._worker, self.job.config.limits))
 
     def require_effect(self) -> None:
         """Require, last of all, that values depend on the solution's own kernels, where a trace is no proof of it.
@@ -133,27 +128,25 @@ class Trial:
         """
 
     def _load(self) -> WorkerProcess:
-        worker = self._new_worker()
-        self._changed_at_load = describe_arm(worker, self._job.config.limits).flags
-        self._found.remarks += flag_remarks("the solution, on import,", self._changed_at_load)
+        worker = self.new_worker()
+        self._changed_at_load = describe_arm(worker, self.job.config.limits).flags
+        self.found.remarks += flag_remarks("the solution, on import,", self._changed_at_load)
         return worker
 
     def _remark_on(self, described: Described) -> None:
         known = self._changed_at_load
-        self._found.remarks += flag_remarks("the solution, after its import,", described.flags, known)
-        self._found.remarks += tuning_remarks(described)
+        self.found.remarks += flag_remarks("the solution, after its import,", described.flags, known)
+        self.found.remarks += tuning_remarks(described)
 
     def _start_anew(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack, which: str) -> None:
         """End all workers, and start the first baseline's and the solution's. Raises: MachineError, SolutionFailed."""
-        self._notify(f"starting workers anew, {which}")
+        self.notify(f"starting workers anew, {which}")
         for one in (self._worker, *references.values()):
             one.close()
         references.clear()
-        self._workers.host.require_alive()  # what the ended ones left may be a device that is stuck
-        references |= {
-            arm: stack.enter_context(self._workers.start()) for arm in references_of(self._job.config.timing)
-        }
-        with self._found.stage("load"):
+        self.workers.host.require_alive()  # what the ended ones left may be a device that is stuck
+        references |= {arm: stack.enter_context(self.workers.start()) for arm in references_of(self.job.config.timing)}
+        with self.found.stage("load"):
             self._worker = self._load()
 
     def _time_once(
@@ -166,28 +159,28 @@ class Trial:
     ) -> TimedOutcome:
         # The buffers go before the workers that have them open.
         with ExitStack() as lending, ProbeKernel() as probe, excusing_company() as telemetry:
-            with self._found.stage("timing"):
-                setting = self._prepare(self._job.config.timing.case, repeat)
+            with self.found.stage("timing"):
+                setting = self._prepare(self.job.config.timing.case, repeat)
                 config = self._beside_its_like(setting)
                 auditor = self._auditor(setting)
                 capacity = Capacity(config.timing.calls_per_turn, references_of(config.timing))
-                buffers = lending.enter_context(open_buffers(setting, self._workers.host, capacity))
+                buffers = lending.enter_context(open_buffers(setting, self.workers.host, capacity))
                 settling = Settling(probe.quickest_ns, self._still_fill_ns)
                 instruments = Instruments(LaunchHold(series.metric), auditor, probe, telemetry, settling)
                 case = CaseTurns(setting, buffers, self._worker, config, instruments)
-                timed = TimedCase(case, references, instruments, series, self._notify)
+                timed = TimedCase(case, references, instruments, series, self.notify)
                 timed.warm_up()
-            with self._found.stage("correctness"):
+            with self.found.stage("correctness"):
                 self._keep(timed.check(), setting.varied_for)
-            with self._found.stage("timing"):
-                self._notify("timing")
+            with self.found.stage("timing"):
+                self.notify("timing")
                 late = [arm for arm in references_of(config.timing) if arm not in references]
-                wanted = {arm: made_of(arm, config.timing, self._job.problem, self._job.seed) for arm in late}
-                references |= {arm: stack.enter_context(self._workers.lend(wanted[arm])) for arm in late}
+                wanted = {arm: made_of(arm, config.timing, self.job.problem, self.job.seed) for arm in late}
+                references |= {arm: stack.enter_context(self.workers.lend(wanted[arm])) for arm in late}
                 outcome = timed.measure(references, floors)
-                self._found.keeps_output |= case.keeps_output
-                self._found.checks += outcome.checks
-                self._found.remarks += (*outcome.remarks, *telemetry.remarks)
+                self.found.keeps_output |= case.keeps_output
+                self.found.checks += outcome.checks
+                self.found.remarks += (*outcome.remarks, *telemetry.remarks)
                 self._remark_on(outcome.described)
                 self._finish(auditor, outcome.timing.least_ns("solution"))
         return outcome
@@ -195,7 +188,7 @@ class Trial:
     def _beside_its_like(self, setting: Setting) -> Config:
         """The config, with the reference in the precision that the solution declares as a further baseline, where it
         computes in another by itself."""
-        config, precision = self._job.config, self._job.solution_ref.precision
+        config, precision = self.job.config, self.job.solution_ref.precision
         like = OF_PRECISION.get(precision or "")
         if precision is None or like is None or like in config.timing.baselines:
             return config
@@ -206,19 +199,19 @@ class Trial:
     @property
     def _untimed_cases(self) -> list[str]:
         """The cases that aren't timed, the cheap ones first."""
-        job = self._job
+        job = self.job
         cases = [case for case in job.cases if not (self._is_timed and case == job.config.timing.case)]
         return sorted(cases, key=lambda name: name == FULL)
 
     @property
     def _traced_case(self) -> str:
         """The case that stands for the solution: what a GPU would time, else the largest."""
-        return self._standing_case or self._job.cases[-1]
+        return self._standing_case or self.job.cases[-1]
 
     @property
     def _standing_case(self) -> str | None:
         """The case whose work decides, whatever that of other cases is."""
-        return next((name for name in (self._job.config.timing.case, FULL) if name in self._job.cases), None)
+        return next((name for name in (self.job.config.timing.case, FULL) if name in self.job.cases), None)
 
     def _check_untimed(self, case: str) -> list[TracedCase]:
         return self._check_case(self._prepare(case), is_traced=not self._is_timed and case == self._traced_case)
@@ -227,20 +220,20 @@ class Trial:
         case = setting.case
         auditor = self._auditor(setting) if is_traced else None
         watch = auditor.check if auditor else None
-        host, config = self._workers.host, self._job.config
+        host, config = self.workers.host, self.job.config
         is_sampled = case in self._sampled
-        outcome = check_case(setting, host, self._worker, config, self._notify, watch, is_sampled, self._load_anew)
+        outcome = check_case(setting, host, self._worker, config, self.notify, watch, is_sampled, self._load_anew)
         self._keep(outcome, setting.varied_for)
         if auditor is None:
             return []
         try:
             audited = auditor.judge()
         except SolutionFailed:
-            self._found.trace = auditor.found
+            self.found.trace = auditor.found
             raise
         if case == self._traced_case:
-            self._found.trace = audited.trace
-        self._found.remarks += audited.remarks
+            self.found.trace = audited.trace
+        self.found.remarks += audited.remarks
         return [replace(audited, is_compared=bool(outcome.checks))]
 
     def _load_anew(self) -> WorkerProcess:
@@ -252,32 +245,32 @@ class Trial:
         """Require own work of the solution. Raises: SolutionFailed, with the trace that convicts."""
         convicted = accused_of(traced, self._standing_case)
         if convicted is None:
-            self._found.remarks += remarks_on(traced)
+            self.found.remarks += remarks_on(traced)
             self._own_work = [one for one in traced if one.is_compared and not one.accused]
             return
         assert convicted.accused is not None
-        self._found.trace = convicted.trace
+        self.found.trace = convicted.trace
         with at(convicted.case, None):
             raise convicted.accused
 
     def _prepare(self, case: str, repeat: int = 0) -> Setting:
-        self._found.case = case
+        self.found.case = case
         if ready := self._ready.pop(case, None):
             return ready
-        job, lessons = self._job, self._workers.lessons
+        job, lessons = self.job, self.workers.lessons
         problem, source = job.problem, job.problem.source_for(case)
         key = (problem.sha256, source, problem.batch_statistics, problem.keeps_parameters, case, job.seed)
         known = lessons.get(key)
         if known is not None and known.is_short:
             known = None
         if known is None:
-            self._notify(f"trying the reference of {case}")
-        setting = prepare_setting(problem, case, job.seed, self._workers.host.torch_device, repeat, known, job.tries)
-        self._found.precision = setting.precision
-        if must_be_sampled(setting, self._workers.host):
+            self.notify(f"trying the reference of {case}")
+        setting = prepare_setting(problem, case, job.seed, self.workers.host.torch_device, repeat, known, job.tries)
+        self.found.precision = setting.precision
+        if must_be_sampled(setting, self.workers.host):
             self._sampled.add(case)
             if (setting.lessons.call_s or 0.0) > SLOW_S:
-                self._found.remarks.append(f"{case}: sampled, since the reference takes {setting.call_s:.0f} s a call")
+                self.found.remarks.append(f"{case}: sampled, since the reference takes {setting.call_s:.0f} s a call")
         is_sampled = case in self._sampled
         if known is None:
             if not is_sampled:
@@ -287,35 +280,33 @@ class Trial:
                 del lessons[other]
             lessons[key] = setting.lessons
         if setting.varied_for:
-            self._found.remarks.append(describe_varied(setting))
+            self.found.remarks.append(describe_varied(setting))
         elif case == job.cases[0] and (neutral := describe_neutral(setting)):
-            self._found.remarks.append(neutral)
+            self.found.remarks.append(neutral)
         if case == job.config.timing.case:
-            self._found.work = work_of(setting)
+            self.found.work = work_of(setting)
         if not is_sampled:  # now: later the buffers take the memory
-            self._found.tolerances[case] = setting.derived()
+            self.found.tolerances[case] = setting.derived()
             if setting.is_tight:
                 variants_of(setting)
         return setting
 
     def _auditor(self, setting: Setting) -> Auditor:
-        driver = self._driver if self._is_timed else None
+        driver = self.driver if self._is_timed else None
         can_trace = bool(self._worker.can_trace)
-        least_share = self._job.config.correctness.min_own_share
-        facts = gather_facts(
-            setting, self._written, self._found.work, self._workers.cache, driver, can_trace, least_share
-        )
-        self._found.ceilings = facts.ceilings
-        return Auditor(setting.case, self._job.config.timing.baselines[0], facts)
+        least_share = self.job.config.correctness.min_own_share
+        facts = gather_facts(setting, self.written, self.found.work, self.workers.cache, driver, can_trace, least_share)
+        self.found.ceilings = facts.ceilings
+        return Auditor(setting.case, self.job.config.timing.baselines[0], facts)
 
     def _keep(self, outcome: CaseOutcome, varied_for: str | None) -> None:
         """Keep what a case gave. Raises: SolutionFailed where the outcome is a failure."""
-        self._found.checks += outcome.checks
-        self._found.fragile += outcome.fragile
-        self._found.keeps_output |= outcome.keeps_output
-        self._found.remarks += outcome.remarks
-        self._found.weights = outcome.weights.source
-        self._found.computed_in = outcome.computed_in or self._found.computed_in
+        self.found.checks += outcome.checks
+        self.found.fragile += outcome.fragile
+        self.found.keeps_output |= outcome.keeps_output
+        self.found.remarks += outcome.remarks
+        self.found.weights = outcome.weights.source
+        self.found.computed_in = outcome.computed_in or self.found.computed_in
         if outcome.failed and outcome.weights.convict:
             raise _with_names(outcome.failed, outcome.weights)
         if outcome.failed:
@@ -324,9 +315,9 @@ class Trial:
     def _finish(self, auditor: Auditor, median_ns: float | None) -> None:
         """Finish the audit. Raises: SolutionFailed, with the trace kept in any case."""
         try:
-            self._found.remarks += auditor.finish(median_ns).remarks
+            self.found.remarks += auditor.finish(median_ns).remarks
         finally:
-            self._found.trace = auditor.found
+            self.found.trace = auditor.found
 
 
 def is_timed(job: Job, workers: Workers) -> bool:

@@ -106,29 +106,22 @@ class NvccBeside:
         return ask_nvcc(self._nvcc, self._workers, subject, self._config)
 
 
+@dataclass(eq=False)
 class Evaluating:
     """The steps of a run on this machine."""
 
-    def __init__(
-        self,
-        lanes: Lanes,
-        run: str,
-        config: Config,
-        seed: int,
-        observe: Observer,
-        journal: Journal | None,
-        cascade: Cascade | None = None,
-    ) -> None:
-        """`journal`: None where others keep results, and know what is yet to come. `cascade`: the simulator that judges
-        before a GPU; None where it doesn't."""
-        self.lanes = lanes
-        self._run = run
-        self._config = config
-        self._seed = seed
-        self._observe = observe
-        self._journal = journal
-        self._nvcc: NvccBeside | None = _nvcc_beside(lanes.builders, config.nvcc)
-        self._cascade = cascade
+    lanes: Lanes
+    run: str
+    config: Config
+    seed: int
+    observe: Observer
+    journal: Journal | None
+    """None where others keep results, and know what is yet to come."""
+    cascade: Cascade | None = None
+    """The simulator that judges before a GPU; None where it doesn't."""
+
+    def __post_init__(self) -> None:
+        self._nvcc: NvccBeside | None = _nvcc_beside(self.lanes.builders, self.config.nvcc)
         self._counting = threading.Lock()
         self._left = self._begun = self._building = 0
 
@@ -140,7 +133,7 @@ class Evaluating:
         for task in tasks:
             if not isinstance(tasks, Sized):
                 self._count(1)
-            yield Ticket(make_job(self._run, task, self._config, self._seed), task.problem.sha256)
+            yield Ticket(make_job(self.run, task, self.config, self.seed), task.problem.sha256)
 
     def build(self, ticket: Ticket, is_on_device: bool = False) -> Answer:
         """Build; what fails to is an evaluation at once, which is kept and never waits for a device. `is_on_device`: a
@@ -180,7 +173,7 @@ class Evaluating:
 
     def _build(self, ticket: Ticket, is_on_device: bool) -> Answer:
         job = ticket.job
-        self._observe(job, "building")
+        self.observe(job, "building")
         outcome = build_job(job, self.lanes.builders, ticket.wanted)
         alternates = self.lanes.cores is not None and self.lanes.cores.builds is None
         if outcome.failed is None and not (is_on_device or alternates or self._is_alone()):
@@ -196,7 +189,7 @@ class Evaluating:
             except Outage as outage:
                 return self._again(job, outage)
             return Answer(evaluation=self._decided(with_remarks(evaluation, opinions), "build"))
-        self._observe(job, "built")
+        self.observe(job, "built")
         is_first = not (ticket.returns or job.outages)
         simulated = self._simulated(job, outcome) if is_first else ticket.simulated
         if simulated and simulated.certain:
@@ -211,7 +204,7 @@ class Evaluating:
         where = f" on {name}" if len(self.lanes.by_name) > 1 else ""
         assignment = Assignment(job, built.outcome, self.lanes.environment, is_last=self._is_alone())
         try:
-            evaluation = chosen.evaluate(assignment, lambda what: self._observe(job, what + where))
+            evaluation = chosen.evaluate(assignment, lambda what: self.observe(job, what + where))
         except TextsNotBuilt as error:
             return Answer(wanted=error.texts)
         except Outage as outage:
@@ -220,11 +213,11 @@ class Evaluating:
         if built.opinions is None:
             return Answer(evaluation=evaluation)
         if isinstance(built.opinions, Future) and not built.opinions.done():
-            self._observe(job, "waiting for nvcc")
+            self.observe(job, "waiting for nvcc")
         return Answer(evaluation=of_evaluation(evaluation, built.outcome, said(built.opinions)))
 
     def _again(self, job: Job, outage: Outage) -> Answer:
-        self._observe(job, f"trying again: {outage}")
+        self.observe(job, f"trying again: {outage}")
         return Answer(outages=(*job.outages, str(outage)))
 
     def overlapped(self, evaluation: Evaluation) -> Evaluation:
@@ -237,8 +230,8 @@ class Evaluating:
 
     def _keep(self, evaluation: Evaluation) -> None:
         """Keep every evaluation in the journal before anybody hears of it."""
-        if self._journal is not None:
-            self._journal.append(evaluation)
+        if self.journal is not None:
+            self.journal.append(evaluation)
         self._count(-1)
 
     def close(self) -> None:
@@ -260,25 +253,25 @@ class Evaluating:
     def open_lane(self, lane: int) -> None:
         """Enter a lane, and have it do what its first evaluation would wait for."""
         self.enter_lane(lane)
-        list(self.lanes.by_name.values())[lane].open(self._config, self.lanes.environment)
+        list(self.lanes.by_name.values())[lane].open(self.config, self.lanes.environment)
 
     def _is_alone(self) -> bool:
         """Say whether no other task wants the device. On a machine of a cluster that isn't known."""
-        return self._journal is not None and self._left < 2
+        return self.journal is not None and self._left < 2
 
     def _simulated(self, job: Job, outcome: BuildOutcome) -> Simulated | None:
         """Have the simulator judge it, but for one that is alone: no other wants the device."""
-        if self._cascade is None or self._is_alone():
+        if self.cascade is None or self._is_alone():
             return None
-        self._observe(job, "on the simulator")
-        return self._cascade.judge(job, outcome, self.lanes.environment)
+        self.observe(job, "on the simulator")
+        return self.cascade.judge(job, outcome, self.lanes.environment)
 
     def _count(self, more: int) -> None:
         with self._counting:
             self._left += more
 
     def _decided(self, evaluation: Evaluation, stage: DecidingStage) -> Evaluation:
-        return evaluation if self._cascade is None else replace(evaluation, decided_by=stage)
+        return evaluation if self.cascade is None else replace(evaluation, decided_by=stage)
 
 
 def run_tasks(

@@ -8,12 +8,12 @@ what is compared is drawn anew for every turn, and chosen in this process.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import random
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -52,27 +52,20 @@ _LAST_SHARE = 0.08
 """The share of free memory below which the referee gives back that, too."""
 
 
+@dataclass(eq=False)
 class CaseTurns:
     """Takes turns over the buffers of one case; `worker` is the solution's."""
 
-    def __init__(
-        self,
-        setting: Setting,
-        buffers: Buffers,
-        worker: WorkerProcess,
-        config: Config,
-        conduct: Conduct = Conduct(),
-    ) -> None:
-        self.setting = setting
-        self.buffers = buffers
-        self.worker = worker
-        self.config = config
-        self.conduct = conduct
-        self.rng = random.Random(secrets.randbits(64))
-        self.weights = Weights("none")
-        self.keeps_output = False
-        """True where an output lay in an earlier one's memory."""
-        self._are_given_back = True
+    setting: Setting
+    buffers: Buffers
+    worker: WorkerProcess
+    config: Config
+    conduct: Conduct = field(default_factory=Conduct)
+    rng: random.Random = field(default_factory=lambda: random.Random(secrets.randbits(64)))
+    weights: Weights = field(default_factory=lambda: Weights("none"))
+    keeps_output: bool = False
+    """True where an output lay in an earlier one's memory."""
+    _are_given_back: bool = True
 
     @property
     def remarks(self) -> list[str]:
@@ -153,7 +146,7 @@ class CaseTurns:
         if worker is self.worker:
             self._require_time(taken.wall_ns)
         gpu, process_bytes = (watch.state(), watch.process_bytes) if watch else (None, None)
-        return dataclasses.replace(taken, laid=laid, fill_ns=fill_ns, gpu=gpu, process_bytes=process_bytes)
+        return replace(taken, laid=laid, fill_ns=fill_ns, gpu=gpu, process_bytes=process_bytes)
 
     def _require_time(self, wall_ns: int) -> None:
         self.worker.turns_ns += wall_ns
@@ -342,9 +335,7 @@ def at(case: str, drawn: Drawn | None) -> Iterator[None]:
             reason = failure.reason
             if drawn is not None and drawn.variant is not None:
                 reason = f"with {drawn.variant.words} inputs: {reason}"
-            error.failure = dataclasses.replace(
-                failure, reason=reason, case=case, seed=drawn.seed if drawn is not None else None
-            )
+            error.failure = replace(failure, reason=reason, case=case, seed=drawn.seed if drawn is not None else None)
         raise
 
 
@@ -360,10 +351,8 @@ def _bits(values: torch.Tensor) -> torch.Tensor:
 
 def _moved(comparison: OutputComparison, row: int) -> OutputComparison:
     """Give a comparison of one row alone, its row 0, that row's own number."""
-    mismatches = tuple(
-        dataclasses.replace(mismatch, index=(row, *mismatch.index[1:])) for mismatch in comparison.first_mismatches
-    )
-    return dataclasses.replace(comparison, first_mismatches=mismatches)
+    mismatches = tuple(replace(mismatch, index=(row, *mismatch.index[1:])) for mismatch in comparison.first_mismatches)
+    return replace(comparison, first_mismatches=mismatches)
 
 
 def is_to_be_given_back(cached: int, inputs: int, free: int, total: int) -> bool:

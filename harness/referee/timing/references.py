@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from harness.devices import FLAGS
 from harness.model.arms import Baseline, ReferenceArm
@@ -81,27 +81,24 @@ class BaselineFailed(Exception):
         self.arm = arm
 
 
+@dataclass(eq=False)
 class References:
     """The arms that are `ready`, in the order in which they were asked for; `remarks` say why others aren't.
 
     The first is never left out: the headline speed-up is over it, and the control is like it.
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        buffers: Buffers,
-        workers: Mapping[ReferenceArm, WorkerProcess],
-        config: Config,
-        notify: Notify,
-    ) -> None:
-        self._setting = setting
-        self._buffers = buffers
-        self._workers = dict(workers)
-        self._config = config
-        self._notify = notify
-        self.ready: tuple[ReferenceArm, ...] = ()
-        self.remarks: list[str] = []
+    setting: Setting
+    buffers: Buffers
+    started: Mapping[ReferenceArm, WorkerProcess]
+    """The workers, of which some may be started later."""
+    config: Config
+    notify: Notify
+    ready: tuple[ReferenceArm, ...] = ()
+    remarks: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._workers = dict(self.started)
         self._compile_s: dict[ReferenceArm, float] = {}
 
     def admit(self, workers: Mapping[ReferenceArm, WorkerProcess]) -> None:
@@ -114,7 +111,7 @@ class References:
         Raises: InvalidProblem where the first of all can't be.
         """
         for arm in arms:
-            self._notify(f"preparing {arm}")
+            self.notify(f"preparing {arm}")
             try:
                 self._make_ready(arm)
             except SolutionFailed as error:
@@ -138,8 +135,8 @@ class References:
         for arm in arms:
             worker = self._workers[arm]
             worker.close()
-            self._buffers.forget(worker)
-            self._buffers.freezer.remove(worker)
+            self.buffers.forget(worker)
+            self.buffers.freezer.remove(worker)
             what = "the control" if arm == "control" else f"baseline {arm}"
             self.remarks.append(f"{what} is left out: {why}")
         self.ready = tuple(arm for arm in self.ready if arm not in arms)
@@ -148,26 +145,26 @@ class References:
         """Return what compiling took, and remark where torch's flags were changed, once the turns are over: until then
         the compiler may be at work again. The control isn't asked: it is the first baseline once more."""
         compiled = tuple(found for baseline in self.baselines if (found := self._look_back(baseline)))
-        self._buffers.freezer.freeze()
+        self.buffers.freezer.freeze()
         return compiled
 
     def _make_ready(self, arm: ReferenceArm) -> None:
         """Load, construct, and take a turn that isn't timed: torch.compile() compiles at the first call, for as long as
         a build may take. A second turn shows how long that was. Or have what an earlier evaluation made so."""
-        setting, config = self._setting, self._config
+        setting, config = self.setting, self.config
         baseline = config.timing.baselines[0] if arm == "control" else arm
         worker, made = self._workers[arm], self._workers[arm].made
         worker.made = None
-        self._buffers.freezer.thaw_only(worker)
+        self.buffers.freezer.thaw_only(worker)
         if made is None or made.varied_for != setting.varied_for:
             file = worker.bring_text("problem.py", setting.problem.source_for(setting.case))
             load_arm(worker, file, "Model", config.limits, flags_of(baseline))
             made = None
-        self._buffers.attach(worker, config.limits.load_s)
+        self.buffers.attach(worker, config.limits.load_s)
         optimization = optimization_of(baseline)
         if made is None:
-            construct_arm(worker, self._buffers, setting, config.limits, optimization)
-        patient = dataclasses.replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
+            construct_arm(worker, self.buffers, setting, config.limits, optimization)
+        patient = replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
         first = self._untimed_turn(worker, patient)
         judge_form(first.answered.calls[0], setting.spec)
         if made is None:
@@ -181,16 +178,16 @@ class References:
             self._compile_s[arm] = made.compile_s
         if baseline not in _CHOOSING and config.timing.processes == 1 and "graph" not in config.timing.metrics:
             worker.made = made
-        self._buffers.freezer.add(worker)
+        self.buffers.freezer.add(worker)
 
     def _untimed_turn(self, worker: WorkerProcess, limits: LimitsConfig) -> Taken:
-        return take_turn(worker, self._buffers, TakeTurn(self._buffers.calls((0,))), limits)
+        return take_turn(worker, self.buffers, TakeTurn(self.buffers.calls((0,))), limits)
 
     def _look_back(self, baseline: Baseline) -> CompiledBaseline | None:
         worker = self._workers[baseline]
-        self._buffers.freezer.thaw_only(worker)
+        self.buffers.freezer.thaw_only(worker)
         try:
-            described = describe_arm(worker, self._config.limits)
+            described = describe_arm(worker, self.config.limits)
         except SolutionFailed as error:  # it has been measured; what is lost is this account
             self.remarks.append(f"baseline {baseline} didn't tell of torch's flags and compiler: {error}")
             described = Described((), None)

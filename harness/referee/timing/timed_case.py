@@ -51,6 +51,7 @@ class TimedOutcome:
     described: Described
 
 
+@dataclass(eq=False)
 class TimedCase:
     """The case that is timed, whose turns are conducted by `instruments`.
 
@@ -58,22 +59,19 @@ class TimedCase:
     module, in turns of the same lengths.
     """
 
-    def __init__(
-        self,
-        case: CaseTurns,
-        references: Mapping[ReferenceArm, WorkerProcess],
-        instruments: Instruments,
-        series: Series,
-        notify: Notify,
-    ) -> None:
-        """`references` has the first baseline's worker at least. `series`: what the measurement is a part of."""
-        self._case = case
-        self._references = References(case.setting, case.buffers, references, case.config, notify)
+    case: CaseTurns
+    workers: Mapping[ReferenceArm, WorkerProcess]
+    """The first baseline's at least."""
+    instruments: Instruments
+    series: Series
+    """The measurements that this is one of."""
+    notify: Notify
+
+    def __post_init__(self) -> None:
+        case = self.case
+        self._references = References(case.setting, case.buffers, self.workers, case.config, self.notify)
         self._timing = case.config.timing
-        self._instruments = instruments
-        self._notify = notify
         self._most_calls = case.buffers.slots
-        self._series = series
         self._fastest_ns = 0
 
     def warm_up(self) -> None:
@@ -92,24 +90,24 @@ class TimedCase:
 
         Raises: SolutionFailed where no comparison came about.
         """
-        case = self._case
+        case = self.case
         times_ns: list[int] = []
         with at(case.setting.case, None):
-            outcome = begin_case(case, self._notify)
+            outcome = begin_case(case, self.notify)
             while len(outcome.checks) < 2 and not outcome.failed:
                 taken = take_first(case, outcome, len(outcome.checks))
                 times_ns += recorded_turn("solution", taken).call_ns
             fastest_ns = (self._fastest_ns, min(times_ns))
             self._most_calls = self._usual_calls(fastest_ns)
             judged_calls = turn_length(fastest_ns, self._most_calls)
-            check_turns(case, outcome, judged_calls, self._notify, self._instruments.auditor.check)
+            check_turns(case, outcome, judged_calls, self.notify, self.instruments.auditor.check)
         return outcome
 
     def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
         """Return how many calls a timed turn usually has, if that isn't too long: many where calls are short, which
         scatter most. Measuring finds out anew how long calls are: two slow ones at first, which a solution may well
         have, must not make turns of one call, whose wall clock shows little."""
-        slots = self._case.buffers.slots
+        slots = self.case.buffers.slots
         is_brief = self._fastest_ns < _BRIEF_NS or min(fastest_ns) < SHORT_NS
         return slots if is_brief else min(slots, self._timing.calls_per_turn)
 
@@ -134,16 +132,16 @@ class TimedCase:
                 timing = measure(
                     arms,
                     config,
-                    self._case.rng,
+                    self.case.rng,
                     self._most_calls,
-                    self._series,
-                    lambda done, most: self._notify(
+                    self.series,
+                    lambda done, most: self.notify(
                         f"timing {done}/{most}" if by_count else f"timing, {several(done, 'block')}"
                     ),
                     floors=floors,
                 )
                 graph = [name for name in config.metrics if name == "graph"]
-                parts = OF_STEPS if self._case.setting.problem.backward and config.metrics else ()
+                parts = OF_STEPS if self.case.setting.problem.backward and config.metrics else ()
                 further = [name for name in (*config.metrics, *parts) if name not in (arms.metric, "graph")]
                 rows = self._rows(arms, further, config)
                 described = self._describe()  # by workers that graphs haven't harmed yet
@@ -160,7 +158,7 @@ class TimedCase:
             finally:
                 checks += arms.checks
         timing = dataclasses.replace(timing, rows=rows, memory=arms.memory)
-        remarks = (*self._case.remarks, *self._references.remarks, *metric_remarks(timing))
+        remarks = (*self.case.remarks, *self._references.remarks, *metric_remarks(timing))
         return TimedOutcome(timing, tuple(checks), remarks, compiled, described)
 
     def _of_those_ready(self) -> TimingConfig:
@@ -172,21 +170,21 @@ class TimedCase:
         """Measure further metrics. One in which a baseline that can be done without fails, or which can't be captured
         as a CUDA graph, has no row: all rows are of all arms, and the headline has been measured already. After a graph
         a worker may be of no use any more."""
-        buffers, references = self._case.buffers, self._references
+        buffers, references = self.case.buffers, self._references
         rows: list[Row] = []
         for metric in metrics:
-            if metric in MADE_TWICE and self._case.setting.spec.changed_inputs:
+            if metric in MADE_TWICE and self.case.setting.spec.changed_inputs:
                 references.remarks.append(
                     f"{metric} isn't measured: its calls are made twice, and Model.forward() changes its inputs"
                 )
                 continue
-            self._notify(f"timing {metric}")
+            self.notify(f"timing {metric}")
             try:
-                rows.append(measure_row(arms, metric, config, self._case.rng, self._most_calls))
+                rows.append(measure_row(arms, metric, config, self.case.rng, self._most_calls))
             except (SolutionFailed, BaselineFailed, InvalidProblem) as error:  # its worker may not even answer any more
                 if metric == "graph":
                     references.remarks.append(f"no CUDA graph of it can be measured: {error}")
-                    for worker in (*references.workers.values(), self._case.worker):
+                    for worker in (*references.workers.values(), self.case.worker):
                         buffers.forget(worker)
                 elif isinstance(error, BaselineFailed):
                     references.remarks.append(f"{metric} isn't measured: {error.arm} fails in it: {error}")
@@ -198,13 +196,13 @@ class TimedCase:
 
     def _describe(self) -> Described:
         """Ask what the solution did to torch. Raises: SolutionFailed."""
-        self._case.buffers.freezer.thaw_only(self._case.worker)
-        described = describe_arm(self._case.worker, self._case.config.limits)
-        self._case.buffers.freezer.freeze()
+        self.case.buffers.freezer.thaw_only(self.case.worker)
+        described = describe_arm(self.case.worker, self.case.config.limits)
+        self.case.buffers.freezer.freeze()
         return described
 
     def _arms(self, phase: str) -> WorkerArms:
-        return WorkerArms(self._case, self._references.workers, self._instruments, phase)
+        return WorkerArms(self.case, self._references.workers, self.instruments, phase)
 
 
 def metric_remarks(timing: Timing) -> list[str]:

@@ -159,7 +159,7 @@ def test_a_product_that_the_device_has_not_got_is_left_out(
     monkeypatch.setattr(ceilings, "_plain", lambda dtype: (lambda side: lambda: side,))
     monkeypatch.setattr(ceilings, "_integers", lambda side: lambda: side)
     monkeypatch.setattr(ceilings, "_scaled", missing)
-    found = rates.measure_matrix_products()
+    found = ceilings.measure_matrix_products()
     assert set(found) == set(ARITHMETICS) - {"float8_e4m3"}
 
 
