@@ -159,13 +159,14 @@ def compared_with_oracle(
     return tuple(comparison.result() for comparison in comparisons)
 
 
-def require_passed(check: Check, spec: OutputSpec) -> None:
-    """Require that all values are within the tolerance. Raises: SolutionFailed with the numbers."""
+def failure_of(check: Check, spec: OutputSpec) -> SolutionFailed | None:
+    """The failure, with the numbers, where values are outside the tolerance."""
     for number, output in enumerate(check.outputs):
         if not output.passed:
             which = f"{spec.called(number)}: " if spec.called(number) else ""
             reason = f"{which}{describe_mismatch(output)}"
-            raise SolutionFailed(Verdict.WRONG_VALUES, reason, _listed(output), _next_step(output, check, spec))
+            return SolutionFailed(Verdict.WRONG_VALUES, reason, _listed(output), _next_step(output, check, spec))
+    return None
 
 
 def _next_step(output: OutputComparison, check: Check, spec: OutputSpec) -> str | None:

@@ -25,14 +25,14 @@ from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.output_spec import OutputSpec, tensor_bytes
 from harness.referee.buffers.buffers import Buffers
-from harness.referee.buffers.case_turns import at
+from harness.referee.buffers.case_turns import stamped
 from harness.referee.buffers.turns import ALL_BLOCKS, Taken, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
 from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.stretched import PeriodicInput, draws_all, rows_of, stretched_inputs
-from harness.referee.inputs.ties import has_open_order
-from harness.referee.judgement import ROUNDS, describe_finding, judge_form, judge_sharing, require_passed
+from harness.referee.inputs.variants import has_open_order
+from harness.referee.judgement import ROUNDS, describe_finding, failure_of, judge_form, judge_sharing
 from harness.referee.setting import Setting
 from harness.referee.tolerance import ErrorEvidence, least_tolerance, may_excuse
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
@@ -163,12 +163,8 @@ def _may_add_up(reply: TurnTaken) -> bool:
 
 
 def _failure(check: Check, spec: OutputSpec) -> SolutionFailed | None:
-    try:
-        with at(check.case, None):
-            require_passed(check, spec)
-    except SolutionFailed as failed:
-        return failed
-    return None
+    failed = failure_of(check, spec)
+    return failed and stamped(failed, check.case)
 
 
 def _undecided(check: Check, spec: OutputSpec, why: SolutionFailed) -> SolutionFailed:

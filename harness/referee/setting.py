@@ -127,7 +127,7 @@ class Setting:
             return ()
         seed = derive(self.master_seed, self.problem.name, self.case, "tolerance")
         inputs = self.inputs_with_rows(seed)
-        return self.evidence_on(self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"]))
+        return self.evidence_on(self.some_rows(inputs, _EXAMINED[self.reference.device]))
 
     @functools.cached_property
     def state(self) -> frozenset[int]:
@@ -255,7 +255,7 @@ class Setting:
         if self.problem.tolerance is not None:
             return True
         outside, rows = self._rows_outside(compared, inputs)
-        asked = [outside, self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"])] if rows else [inputs]
+        asked = [outside, self.some_rows(inputs, _EXAMINED[self.reference.device])] if rows else [inputs]
         try:
             for on in asked:
                 want, evidence = self._measured(on, 1.0, None if rows else seed)

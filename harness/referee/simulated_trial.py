@@ -16,7 +16,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.rows import claimed_rows, is_floating, tensors_in
 from harness.referee.audit.custom import TracedCase, no_custom_kernel
 from harness.referee.buffers.buffers import open_buffers
-from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
+from harness.referee.buffers.case_turns import CaseTurns, seeds_of, stamped
 from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.inputs.structure import structure_of
@@ -52,8 +52,8 @@ class SimulatedTrial(Trial):
         if self._own_work:
             one = self._own_work[-1]
             self.found.trace = one.trace
-            with at(one.case, None):
-                raise no_custom_kernel("without what the solution's own kernels do, all values stay right")
+            failed = no_custom_kernel("without what the solution's own kernels do, all values stay right")
+            raise stamped(failed, one.case)
 
     def _check_untimed(self, case: str) -> list[TracedCase]:
         """Check a case whole where the simulator can, else by a few blocks of the true launch; with a small case of the

@@ -22,7 +22,7 @@ from harness.referee.audit.custom import TracedCase, accused_of, remarks_on
 from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.buffers import open_buffers
-from harness.referee.buffers.case_turns import CaseTurns, at
+from harness.referee.buffers.case_turns import CaseTurns, stamped
 from harness.referee.buffers.slots import Capacity
 from harness.referee.buffers.turns import Weights, describe_arm, flag_remarks, tuning_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
@@ -250,8 +250,7 @@ class Trial:
             return
         assert convicted.accused is not None
         self.found.trace = convicted.trace
-        with at(convicted.case, None):
-            raise convicted.accused
+        raise stamped(convicted.accused, convicted.case)
 
     def _prepare(self, case: str, repeat: int = 0) -> Setting:
         self.found.case = case

@@ -23,8 +23,16 @@ from typing import Any
 import torch
 from torch.utils._device import DeviceContext
 
-from harness.worker.fixed import are_same, fixed_attributes, hiding_names, own_classes, parts
-from harness.worker.names import names_of_class, names_of_module, snapshot
+from harness.worker.fixed import (
+    are_same,
+    fixed_attributes,
+    hiding_names,
+    names_of_class,
+    names_of_module,
+    own_classes,
+    parts,
+    snapshot,
+)
 
 _PYTHON = {
     "time": "perf_counter perf_counter_ns monotonic monotonic_ns time time_ns process_time process_time_ns",

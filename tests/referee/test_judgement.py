@@ -17,11 +17,11 @@ from harness.referee.answers.output_spec import OutputSpec
 from harness.referee.judgement import (
     describe_finding,
     describe_mismatch,
+    failure_of,
     fault_among,
     judge_form,
     judge_sharing,
     keeps_output,
-    require_passed,
 )
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding
@@ -136,7 +136,7 @@ def test_other_sharing_is_wrong(shares: str, spec: OutputSpec) -> None:
 
 
 def test_a_passed_check_goes_through() -> None:
-    require_passed(check(), ONE)
+    assert failure_of(check(), ONE) is None
 
 
 def test_wrong_values_are_said_in_numbers() -> None:
@@ -148,12 +148,12 @@ def test_wrong_values_are_said_in_numbers() -> None:
         worst=35.0,
         first_mismatches=(Mismatch((0, 7), 2.5, -1.0), Mismatch((1, 0), float("nan"), 1 / 3)),
     )
-    with pytest.raises(SolutionFailed) as caught:
-        require_passed(check(comparison(), wrong), TWO)
-    assert caught.value.verdict is Verdict.WRONG_VALUES
-    reason = caught.value.failure.reason
+    failed = failure_of(check(comparison(), wrong), TWO)
+    assert failed is not None
+    assert failed.verdict is Verdict.WRONG_VALUES
+    reason = failed.failure.reason
     assert tells(reason, "output 1:", "1,500 of 2,000", "75.00%", "[0, 7]:", "got 2.5", "want -1")
-    assert caught.value.failure.details == (
+    assert failed.failure.details == (
         "largest absolute error 3.5, relative 0.25, 35 times the tolerance; first mismatches:\n"
         "  [0, 7]: got 2.5, want -1\n"
         "  [1, 0]: got nan, want 0.333333333"
@@ -173,9 +173,9 @@ def test_wrong_values_are_said_in_numbers() -> None:
 )
 def test_numbers_suggest_the_next_step(dtype: str, worst: float, variant: str | None, words: str) -> None:
     wrong = comparison(mismatches=1, dtype=dtype, worst=worst, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),))
-    with pytest.raises(SolutionFailed) as caught:
-        require_passed(replace(check(wrong), variant=variant), ONE)
-    assert words in caught.value.failure.next_step
+    failed = failure_of(replace(check(wrong), variant=variant), ONE)
+    assert failed is not None
+    assert words in failed.failure.next_step
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_numbers_suggest_the_next_step(dtype: str, worst: float, variant: str | 
 )
 def test_where_torch_chooses_among_values_equal_ones_are_thought_of(dtype: str, may_choose: bool, words: str) -> None:
     wrong = comparison(mismatches=1, dtype=dtype, worst=math.inf, first_mismatches=(Mismatch((1, 0), 2.0, 1.0),))
-    with pytest.raises(SolutionFailed) as caught:
-        require_passed(check(wrong), replace(ONE, may_choose=may_choose))
-    assert words in caught.value.failure.next_step
+    failed = failure_of(check(wrong), replace(ONE, may_choose=may_choose))
+    assert failed is not None
+    assert words in failed.failure.next_step
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_a_relative_error_is_told_where_there_is_one(dtype: str, relative: float
     """An index of 69 in place of 0 was told as 'relative 0', and so was any number in place of 0."""
     wrong = comparison(mismatches=1, dtype=dtype, max_abs_error=69.0, max_rel_error=relative, worst=math.inf)
     wrong = replace(wrong, first_mismatches=(Mismatch((1, 0), 69.0, 0.0),))
-    with pytest.raises(SolutionFailed) as caught:
-        require_passed(check(wrong), ONE)
-    details = caught.value.failure.details or ""
+    failed = failure_of(check(wrong), ONE)
+    assert failed is not None
+    details = failed.failure.details or ""
     assert ("largest absolute error 69" in details, "relative" in details) == (True, told)
 
 
@@ -255,9 +255,9 @@ def test_an_error_without_a_size_is_said_in_words(tolerance: Tolerance, word: st
     wrong = comparison(
         mismatches=1, worst=float("inf"), tolerance=tolerance, first_mismatches=(Mismatch((0, 0), 1.0, 2.0),)
     )
-    with pytest.raises(SolutionFailed) as caught:
-        require_passed(check(wrong), ONE)
-    assert word in (caught.value.failure.details or "").partition(";")[0]
+    failed = failure_of(check(wrong), ONE)
+    assert failed is not None
+    assert word in (failed.failure.details or "").partition(";")[0]
 
 
 class Lazy(tuple[torch.Tensor, ...]):

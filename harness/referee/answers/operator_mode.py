@@ -8,6 +8,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 class OperatorMode(TorchDispatchMode):
     """Subclasses define `__torch_dispatch__`, which each operator goes through; composite ones arrive decomposed."""
 
+    count = 0
+    """The number of operators that a subclass has changed."""
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 

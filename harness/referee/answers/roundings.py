@@ -41,7 +41,6 @@ class RoundedProducts(OperatorMode):
 
     def __init__(self, rounding: Rounding | tuple[Rounding, Rounding], operands: tuple[int, ...] = (0, 1)) -> None:
         super().__init__()
-        self.count = 0
         first, second = rounding if isinstance(rounding, tuple) else (rounding, rounding)
         self._roundings = (first, second, second)
         self._operands = operands
@@ -75,7 +74,6 @@ class RoundedSums(OperatorMode):
 
     def __init__(self, rounding: Rounding, step: int, most_terms: int, most_steps: int) -> None:
         super().__init__()
-        self.count = 0
         self._steps_left = most_steps
         self._rounding = rounding
         self._step = step

@@ -43,7 +43,6 @@ class Recomputed(OperatorMode):
 
     def __init__(self, instead: Instead) -> None:
         super().__init__()
-        self.count = 0
         self._instead = instead
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:

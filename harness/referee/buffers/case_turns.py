@@ -330,13 +330,19 @@ def at(case: str, drawn: Drawn | None) -> Iterator[None]:
     try:
         yield
     except SolutionFailed as error:
-        failure = error.failure
-        if failure.case is None:
-            reason = failure.reason
-            if drawn is not None and drawn.variant is not None:
-                reason = f"with {drawn.variant.words} inputs: {reason}"
-            error.failure = replace(failure, reason=reason, case=case, seed=drawn.seed if drawn is not None else None)
+        stamped(error, case, drawn)
         raise
+
+
+def stamped(failed: SolutionFailed, case: str, drawn: Drawn | None = None) -> SolutionFailed:
+    """The failure, recorded like one that is raised inside at()."""
+    failure = failed.failure
+    if failure.case is None:
+        reason = failure.reason
+        if drawn is not None and drawn.variant is not None:
+            reason = f"with {drawn.variant.words} inputs: {reason}"
+        failed.failure = replace(failure, reason=reason, case=case, seed=drawn.seed if drawn is not None else None)
+    return failed
 
 
 def seeds_of(setting: Setting, *purpose: object) -> Callable[[], int]:

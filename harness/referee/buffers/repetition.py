@@ -6,10 +6,10 @@ import time
 
 from harness.model.check import Check, Scope
 from harness.model.verdict import Verdict
-from harness.referee.buffers.case_turns import CaseTurns, at
+from harness.referee.buffers.case_turns import CaseTurns, stamped
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.turns import Taken
-from harness.referee.judgement import UnfairVariant, require_passed
+from harness.referee.judgement import UnfairVariant, failure_of
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
 
@@ -26,31 +26,24 @@ def judge_call(
 ) -> tuple[Check, SolutionFailed | None]:
     """Check one call of a turn, or a `row` of it alone, and return the failure if it fails."""
     check = case.judge_row(taken, row, scope) if row else case.judge(taken, call, scope)
-    return check, None if check.passed else _failure(case, taken, call, check)
+    wrong = failure_of(check, case.setting.spec)
+    return check, wrong and stamped(_told(wrong, case, taken, call, check), check.case, taken.laid.drawn[call])
 
 
-def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> SolutionFailed:
+def _told(wrong: SolutionFailed, case: CaseTurns, taken: Taken, call: int, check: Check) -> SolutionFailed:
     """The failure of a wrong call: `nondeterministic` where a repetition of the turn, with the same inputs at the same
     addresses, gives right values, or all give wrong ones elsewhere. Where inputs came late, one finds them ready.
 
     The whole turn is repeated, not the call alone: what an earlier call left behind must be there again.
     """
-    try:
-        with at(check.case, taken.laid.drawn[call]):
-            try:
-                require_passed(check, case.setting.spec)
-            except SolutionFailed as wrong:
-                if unasked := taken.answered.calls[call].unasked:
-                    raise _failed_unnoticed(unasked, wrong) from None
-                if found := _what_repeating_shows(case, taken, call, check):
-                    reason = f"{found}; when wrong, {wrong}"
-                    raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from wrong
-                if why := case.what_explains(taken, call, check):
-                    raise SolutionFailed(wrong.verdict, f"{wrong}; {why}", wrong.failure.details) from None
-                raise
-    except SolutionFailed as failed:
+    if unasked := taken.answered.calls[call].unasked:
+        return _failed_unnoticed(unasked, wrong)
+    if found := _what_repeating_shows(case, taken, call, check):
+        failed = SolutionFailed(Verdict.NONDETERMINISTIC, f"{found}; when wrong, {wrong}", wrong.failure.details)
+        failed.__cause__ = wrong
         return failed
-    raise AssertionError("a check that passed has no failure")
+    why = case.what_explains(taken, call, check)
+    return SolutionFailed(wrong.verdict, f"{wrong}; {why}", wrong.failure.details) if why else wrong
 
 
 def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:

@@ -15,8 +15,16 @@ from harness.referee.answers.oracle import copied
 from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of
-from harness.referee.inputs.ties import has_open_order, without_ties
-from harness.referee.inputs.variants import Ladder, Variant, endangers_device, in_one_row, is_ambiguous, ladders
+from harness.referee.inputs.variants import (
+    Ladder,
+    Variant,
+    endangers_device,
+    has_open_order,
+    in_one_row,
+    is_ambiguous,
+    ladders,
+    without_ties,
+)
 from harness.referee.setting import Setting
 
 _LOOKED_AT = 3

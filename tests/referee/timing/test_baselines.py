@@ -15,7 +15,7 @@ from harness.model.build import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.verdict import Verdict
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.buffers.freezer import Freezer
+from harness.referee.buffers.buffers import Freezer
 from harness.referee.buffers.turns import flag_remarks
 from harness.referee.timing import references as references_module
 from harness.referee.timing.references import References, flags_of, made_of, optimization_of

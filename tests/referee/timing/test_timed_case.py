@@ -22,9 +22,8 @@ from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers import buffers as buffers_module
-from harness.referee.buffers.buffers import Buffers, open_buffers
+from harness.referee.buffers.buffers import Buffers, Freezer, open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
-from harness.referee.buffers.freezer import Freezer
 from harness.referee.buffers.slots import Capacity, Slots
 from harness.referee.setting import Setting
 from harness.referee.timing import timed_case
