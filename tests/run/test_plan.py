@@ -16,6 +16,7 @@ from harness.model.verdict import Verdict
 from harness.referee.job import make_job
 from harness.run.plan import failed_last, plan, why_anew
 from harness.store.entry import Entry, entry_of
+from harness.store.index import Index
 from harness.workspace.selection import Task, select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment, failed, passed, sim_environment
@@ -25,6 +26,8 @@ from tests.workspace.test_problem import SOURCE
 
 class Remembered:
     """An index over a list, oldest first."""
+
+    sanitized_fault = Index.sanitized_fault
 
     def __init__(self, *evaluations: Evaluation) -> None:
         self._entries = [entry_of(evaluation) for evaluation in evaluations]
