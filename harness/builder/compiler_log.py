@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -102,25 +102,17 @@ def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tu
     return tuple(replace(one, kernel=readable) for one, readable in zip(found, names, strict=True))
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The outcome of nvcc's runs. `words` are nvcc's of a refusal, with the folders left off; else they say why nothing
-    follows; empty where it compiles."""
-
-    outcome: Literal["accepted", "refused", "unchecked"]
-    words: str = ""
-
-
-def what_follows(runs: Sequence[NvccRun]) -> Reading:
+def what_follows(runs: Sequence[NvccRun]) -> tuple[Literal["accepted", "refused", "unchecked"], str]:
     """Tell what all runs of an extension show, made in WORKER_PLACE: that the source is wrong, or only that this
-    machine can't tell. The first error counts, from which later ones may follow."""
+    machine can't tell; with nvcc's words of a refusal, the folders left off, or why nothing follows. The first error
+    counts, from which later ones may follow."""
     failed = next((run for run in runs if run.exit_code), None)
     if failed is None:
-        return Reading("accepted") if runs else Reading("unchecked", "nvcc was called with nothing that it compiles")
+        return ("accepted", "") if runs else ("unchecked", "nvcc was called with nothing that it compiles")
     gap = _gap(failed)
     if gap is not None:
-        return Reading("unchecked", show_text(gap, Path(WORKER_PLACE))[:_SHOWN_CHARS])
-    return Reading("refused", show_text(compiler_errors(failed.output), Path(WORKER_PLACE)))
+        return "unchecked", show_text(gap, Path(WORKER_PLACE))[:_SHOWN_CHARS]
+    return "refused", show_text(compiler_errors(failed.output), Path(WORKER_PLACE))
 
 
 def demangled(names: list[str]) -> list[str]:

@@ -109,18 +109,18 @@ class _Question:
 
     def opinion(self, runs: tuple[NvccRun, ...], was_cached: bool) -> Opinion:
         """Form an opinion from runs made in WORKER_PLACE."""
-        reading = what_follows(runs)
+        outcome, words = what_follows(runs)
         kernels: tuple[KernelResources, ...] = ()
-        if reading.outcome == "accepted":
+        if outcome == "accepted":
             kernels = tuple(kernel for run in runs for kernel in kernel_resources(run.output, run.constants))
         output = show_text("".join(run.output for run in runs), Path(WORKER_PLACE))
         check = NvccCheck(
-            outcome=reading.outcome,
+            outcome=outcome,
             nvcc=self.nvcc.version,
             architectures=tuple(dict.fromkeys(run.architecture for run in runs)) or self.config.architectures,
             seconds=sum(run.seconds for run in runs),
             was_cached=was_cached,
-            words=reading.words,
+            words=words,
             output=without_middle(output),
         )
         return Opinion(check, kernels)

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers, bring
@@ -43,6 +44,11 @@ from harness.sandbox.wire.means import is_at_least
 
 _OF_UNSEEN_CAUSE = (Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC)
 _IS_EXPLAINED = re.compile(r"\bexplains? it\b|shares its memory")
+_NOT_VARIED = (
+    "parameters aren't varied, since the solution has others than Model: with those of __init__ a copy of the input "
+    "would pass"
+)
+_IN_TRAINING = "wrong in eval(): judged and timed with the batch's statistics, as in training mode"
 _SEES_MORE = "'--backend sim --sanitize' shows races, accesses out of bounds and reads of what nothing wrote"
 _SEES_MORE_OF_TRITON = "'--backend sim' shows accesses out of bounds"
 
@@ -239,18 +245,12 @@ class _Judging:
             return
         except VariedForCopies as error:
             let_go(error)
-        self.notify("trying again with parameters as Model makes them")
-        again = Found(
-            remarks=[
-                "parameters aren't varied, since the solution has others than Model: with those of __init__ a copy of "
-                "the input would pass"
-            ]
-        )
         problem = replace(self.job.problem, keeps_parameters=True)
+        again = self._again("with parameters as Model makes them", _NOT_VARIED, problem=problem)
         try:
-            replace(self, job=replace(self.job, problem=problem), found=again).in_either_mode()
+            again.in_either_mode()
         finally:
-            self.found.become(again)
+            self.found.become(again.found)
 
     def in_either_mode(self) -> None:
         """Judge in eval(); where values are wrong, with the batch's statistics in normalisations, as in training mode,
@@ -267,19 +267,18 @@ class _Judging:
             ):
                 raise
             first = error
-        self.notify("trying again with the batch's statistics")
         let_go(first)
         # Rows depend on each other then.
         problem = replace(problem, batch_statistics=True, independent_batch=False)
-        again = Found(remarks=["wrong in eval(): judged and timed with the batch's statistics, as in training mode"])
+        again = self._again("with the batch's statistics", _IN_TRAINING, problem=problem)
         try:
-            replace(self, job=replace(self.job, problem=problem), found=again).or_blame()
+            again.or_blame()
         except (SolutionFailed, InvalidProblem) as error:
             if isinstance(error, InvalidProblem) or _has_wrong_values(error):
                 raise first from None
-            self.found.become(again)
+            self.found.become(again.found)
             raise
-        self.found.become(again)
+        self.found.become(again.found)
 
     def or_blame(self) -> None:
         """Judge once; where the GPU's memory runs out, or another program is on it, find out whose fault that is."""
@@ -306,15 +305,18 @@ class _Judging:
     def _anew(self, error: Exception) -> None:
         """Judge again with workers that are all started for this solution: others may have held the memory, or have
         failed with what they had made."""
-        self.notify("trying again without what stayed for it")
         let_go(error)
         self.workers.end_idle()
-        again = Found()
-        job = replace(self.job, tries=self.job.tries + 1)
+        again = self._again("without what stayed for it", tries=self.job.tries + 1)
         try:
-            replace(self, job=job, found=again).or_blame()
+            again.or_blame()
         finally:
-            self.found.become(again)
+            self.found.become(again.found)
+
+    def _again(self, how: str, *remarks: str, **of_job: Any) -> _Judging:
+        """Another try, whose job differs in these fields; it gathers findings of its own."""
+        self.notify(f"trying again {how}")
+        return replace(self, job=replace(self.job, **of_job), found=Found(remarks=list(remarks)))
 
     def once(self) -> None:
         """Load, check, time. All workers that the solution could reach have ended when it returns or raises."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
+import functools
 import json
 import os
 import re
@@ -42,10 +43,10 @@ class GpuLock:
         Raises: Interrupted when `stop` is set meanwhile, MachineError where the lock's files can't be used.
         """
         with self._open("turnstile") as turnstile, self._open("lock") as lock:
-            waiting = _Waiting(self.name, stop, notify)
-            _take(turnstile, lock, waiting)
+            tell_once = functools.cache(lambda: notify(f"waiting for {self.name}, held by {_read_note(lock)}"))
+            _take(turnstile, stop, tell_once)
             try:
-                _take(lock, lock, waiting)
+                _take(lock, stop, tell_once)
             finally:
                 fcntl.flock(turnstile, fcntl.LOCK_UN)
             _leave_note(lock)
@@ -114,30 +115,15 @@ def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-@dataclass
-class _Waiting:
-    """A wait that tells once who is waited for."""
-
-    name: str
-    stop: threading.Event
-    notify: Callable[[str], None]
-    told: bool = False
-
-    def tell(self, lock: int) -> None:
-        if not self.told:
-            self.told = True
-            self.notify(f"waiting for {self.name}, held by {_read_note(lock)}")
-
-
-def _take(descriptor: int, lock: int, waiting: _Waiting) -> None:
+def _take(descriptor: int, stop: threading.Event, tell: Callable[[], None]) -> None:
     """Lock a file. It polls, since a thread that sleeps in flock() can't be told to stop."""
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            waiting.tell(lock)
-            if waiting.stop.wait(_POLL_S):
+            tell()
+            if stop.wait(_POLL_S):
                 raise Interrupted from None
 
 

@@ -163,39 +163,32 @@ class RayNode(Node):
         return int(given[0]) if given[0].isdecimal() else None
 
 
+@dataclass(eq=False)
 class RayExecutor:
     """Implements executor.Executor with an actor of the class `kind`: RayNode, or one like it."""
 
-    def __init__(
-        self,
-        ray: Any,
-        kind: type,
-        settings: NodeSettings,
-        wish: Wish,
-        share: Callable[[Ticket], Any],
-        fits: Callable[[ExecutorFacts], bool],
-    ) -> None:
-        """`share`: puts a problem's files where all can read them. `fits`: says whether an executor has the compilers
-        of the others."""
-        self.name = wish.name
-        self.is_lane = wish.is_lane
-        self.slots = wish.slots
+    ray: Any
+    kind: type
+    settings: NodeSettings
+    wish: Wish
+    share: Callable[[Ticket], Any]
+    """Puts a problem's files where all can read them."""
+    fits: Callable[[ExecutorFacts], bool]
+    """Says whether an executor has the compilers of the others."""
+
+    def __post_init__(self) -> None:
+        self.name, self.is_lane, self.slots = self.wish.name, self.wish.is_lane, self.wish.slots
         self._facts: ExecutorFacts | None = None
-        self._errors = ray.exceptions
-        self._kill = ray.kill
-        options = dict(wish.options)
-        if wish.near is not None:
-            by_machine = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            options["scheduling_strategy"] = by_machine(wish.near, soft=True)
-        self._make = ray.remote(kind).options(max_concurrency=wish.slots + 1, **options).remote
-        self._settings = settings
-        self._share = share
-        self._fits = fits
+        options = dict(self.wish.options)
+        if self.wish.near is not None:
+            by_machine = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+            options["scheduling_strategy"] = by_machine(self.wish.near, soft=True)
+        self._make = self.ray.remote(self.kind).options(max_concurrency=self.slots + 1, **options).remote
         self._start()
 
     @property
     def builds(self) -> bool:
-        return self._facts is not None and not self._fits(self._facts)
+        return self._facts is not None and not self.fits(self._facts)
 
     def opened(self) -> Future[ExecutorFacts]:
         return self._opened
@@ -205,12 +198,12 @@ class RayExecutor:
         try:
             if not self.is_lane:
                 build = self._actor.build.options(num_returns=2)
-                answer, parcel = build.remote(sent, self._share(ticket))
+                answer, parcel = build.remote(sent, self.share(ticket))
                 return self._future(answer, lambda answer: _with_parcel(answer, parcel))
             built, parcel = ticket.built or (None, {})
-            answer = self._actor.judge.remote(replace(sent, built=built), self._share(ticket), parcel)
+            answer = self._actor.judge.remote(replace(sent, built=built), self.share(ticket), parcel)
             return self._future(answer, if_lost=_BUILD_IS_GONE)
-        except self._errors.RayError as error:  # it is known to be dead
+        except self.ray.exceptions.RayError as error:  # it is known to be dead
             failed: Future[Answer] = Future()
             failed.set_exception(error)
             return failed
@@ -225,11 +218,11 @@ class RayExecutor:
 
     def end(self) -> None:
         """End the actor at once, and with it its workers."""
-        with contextlib.suppress(self._errors.RayError, ValueError):
-            self._kill(self._actor)
+        with contextlib.suppress(self.ray.exceptions.RayError, ValueError):
+            self.ray.kill(self._actor)
 
     def _start(self) -> None:
-        self._actor = self._make(self._settings)
+        self._actor = self._make(self.settings)
         self._opened = self._future(self._actor.describe.remote(), self._described)
 
     def _described(self, described: ExecutorFacts) -> ExecutorFacts:
@@ -257,7 +250,7 @@ class RayExecutor:
             except BaseException as error:  # the border of Ray's thread
                 cause = getattr(error, "cause", None)
                 cause = cause if isinstance(cause, Exception) else error
-                if if_lost is not None and isinstance(cause, self._errors.ObjectLostError):
+                if if_lost is not None and isinstance(cause, self.ray.exceptions.ObjectLostError):
                     made.set_result(if_lost)
                 else:
                     made.set_exception(cause)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model.plural import several
-from harness.sandbox.held_files import HeldFiles, files_held
+from harness.sandbox.held_files import FileKey, files_held
 from harness.sandbox.shared_memory import remove_shared_memory, shared_memory_of
 from harness.sandbox.user_signal import is_own_user, signal_user
 from harness.sandbox.wire.sandbox import MARK, user_of
@@ -89,8 +89,8 @@ class Family:
         """List its files and folders in /dev/shm."""
         return shared_memory_of(user_of(self._leader), self._own_memory)
 
-    def files_held(self, members: Iterable[Process]) -> HeldFiles:
-        """List the files without a name that these of its processes hold."""
+    def files_held(self, members: Iterable[Process]) -> tuple[dict[FileKey, int], int]:
+        """Look for the files without a name that these of its processes hold, as files_held() does."""
         return files_held([one.pid for one in members], user_of(self._leader))
 
     def stop(self, thoroughly: bool = True) -> None:

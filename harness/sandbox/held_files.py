@@ -7,7 +7,6 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from harness.sandbox.user_signal import as_user
 
@@ -18,25 +17,13 @@ _UNLINKED = re.compile(rb"^(?P<range>\w+-\w+) \S+ \S+ (?P<device>\w+:\w+) (?P<in
 _MAPPED = re.compile(rb"^\w+-\w+ \S+ \S+ (?P<device>\w+:\w+) (?P<inode>\d+)")
 _SHARE = re.compile(rb"^Pss: +(\d+) kB")
 
-_Key = tuple[int, int]
+FileKey = tuple[int, int]
 """Device and inode."""
 
 
-@dataclass(frozen=True)
-class HeldFile:
-    device: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class HeldFiles:
-    files: tuple[HeldFile, ...] = ()
-    open: int = 0
-    """The number of all descriptors that were looked at."""
-
-
-def files_held(processes: Sequence[int], user: int) -> HeldFiles:
-    """List them, each once. What this process holds as well is its own: the buffers that it shares with workers.
+def files_held(processes: Sequence[int], user: int) -> tuple[dict[FileKey, int], int]:
+    """Return the bytes of each, and the number of all descriptors that were looked at. What this process holds as well
+    is its own: the buffers that it shares with workers.
 
     Where root may not look into other users' processes (CAP_SYS_PTRACE, which containers lack) their own `user` does.
     A process whose program nobody may read isn't seen then.
@@ -46,7 +33,7 @@ def files_held(processes: Sequence[int], user: int) -> HeldFiles:
     if not _may_look(processes):
         more, count = as_user(user, lambda: _held(processes, ours)) or ({}, count)
         found |= more
-    return HeldFiles(tuple(HeldFile(key[0], size) for key, size in found.items() if key not in ours), count)
+    return {key: size for key, size in found.items() if key not in ours}, count
 
 
 def _may_look(processes: Sequence[int]) -> bool:
@@ -61,9 +48,9 @@ def _may_look(processes: Sequence[int]) -> bool:
     return True
 
 
-def _held(processes: Sequence[int], ours: Collection[_Key]) -> tuple[dict[_Key, int], int]:
-    found: dict[_Key, int] = {}
-    shares: dict[_Key, int] = {}
+def _held(processes: Sequence[int], ours: Collection[FileKey]) -> tuple[dict[FileKey, int], int]:
+    found: dict[FileKey, int] = {}
+    shares: dict[FileKey, int] = {}
     count = 0
     for pid in processes:
         names = _descriptors(pid)
@@ -78,8 +65,8 @@ def _held(processes: Sequence[int], ours: Collection[_Key]) -> tuple[dict[_Key, 
     return shares | found, count
 
 
-def _open_files(pid: int) -> dict[_Key, int]:
-    found: dict[_Key, int] = {}
+def _open_files(pid: int) -> dict[FileKey, int]:
+    found: dict[FileKey, int] = {}
     for name in _descriptors(pid):
         _add(name, found)
     return found
@@ -92,10 +79,10 @@ def _descriptors(pid: int) -> list[str]:
         return []
 
 
-def _add_mapped(pid: int, found: dict[_Key, int], ours: Collection[_Key]) -> set[_Key]:
+def _add_mapped(pid: int, found: dict[FileKey, int], ours: Collection[FileKey]) -> set[FileKey]:
     """Add the mapped files that aren't known yet. Return those behind whose mapping this process may not look: what is
     resident of them is counted, by the page's share where others have it as well."""
-    unseen: set[_Key] = set()
+    unseen: set[FileKey] = set()
     for match in _UNLINKED.finditer(_text(pid, "maps")):
         key = _key(match)
         is_known = key in found or key in ours or key in unseen
@@ -104,7 +91,7 @@ def _add_mapped(pid: int, found: dict[_Key, int], ours: Collection[_Key]) -> set
     return unseen
 
 
-def _resident(pid: int, keys: set[_Key]) -> Iterator[tuple[_Key, int]]:
+def _resident(pid: int, keys: set[FileKey]) -> Iterator[tuple[FileKey, int]]:
     key = None
     for line in _text(pid, "smaps").splitlines():
         if match := _MAPPED.match(line):
@@ -113,7 +100,7 @@ def _resident(pid: int, keys: set[_Key]) -> Iterator[tuple[_Key, int]]:
             yield key, int(share[1]) * 1024
 
 
-def _add(path: str, found: dict[_Key, int]) -> bool:
+def _add(path: str, found: dict[FileKey, int]) -> bool:
     """Add the file behind a link of /proc if it has no name; return False where it may not be looked at."""
     try:
         facts = os.stat(path)
@@ -126,7 +113,7 @@ def _add(path: str, found: dict[_Key, int]) -> bool:
     return True
 
 
-def _key(match: re.Match[bytes]) -> _Key:
+def _key(match: re.Match[bytes]) -> FileKey:
     major, minor = (int(number, 16) for number in match["device"].split(b":"))
     return os.makedev(major, minor), int(match["inode"])
 

@@ -107,33 +107,29 @@ class Attendant(Protocol):
         """Keep what it has made. Its processes have ended, and its folder goes next."""
 
 
+@dataclass(eq=False)
 class WorkerProcess:
     """A context manager; on exit the process group is dead and waited for."""
 
-    def __init__(
-        self,
-        launch: Launch,
-        servers: ForkServers,
-        stop: threading.Event,
-        memory_gib: float | None,
-        attendant: Attendant,
-    ) -> None:
+    launch: Launch
+    servers: ForkServers
+    stop: threading.Event
+    memory_gib: float | None
+    attendant: Attendant
+
+    def __post_init__(self) -> None:
         """Start a worker; `servers`, `stop` and `memory_gib` are as in Workers. Raises: MachineError, Interrupted."""
-        self.backend: BackendName = launch.kind.backend
-        self._launch = launch
-        self._started = StartedWorker(launch, servers, stop)
+        self.backend: BackendName = self.launch.kind.backend
+        self._started = StartedWorker(self.launch, self.servers, self.stop)
         self._output = self._started.output
-        self._stop = stop
-        self._conversation = Conversation(self._started.socket, stop, self._look)
+        self._conversation = Conversation(self._started.socket, self.stop, self._look)
         self._warm_up_nonce = secrets.token_hex(16)
         with contextlib.suppress(PeerClosed):  # it has ended, as await_start() will find
             self._conversation.say(self._warm_up_nonce, WarmUp())
-        self._memory_gib = memory_gib
         self._look_at_host()
         self._excess: ExceededLimit | None = None
         self._is_ready = self._has_failed = False
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
-        self._attendant = attendant
         self._answers = 0
         self.turns_ns = 0
         """The time that its turns have taken so far."""
@@ -182,7 +178,7 @@ class WorkerProcess:
             if self.compilers is None:
                 raise self.misbehaved("asked for a build that nobody had offered")
             raise TextsNotBuilt(texts)
-        reply = self._shown_reply(self._attendant.check(request, reply))
+        reply = self._shown_reply(self.attendant.check(request, reply))
         if isinstance(reply, Raised):
             raise SolutionRaised(reply)
         return reply
@@ -221,7 +217,7 @@ class WorkerProcess:
 
     def is_like(self, launch: Launch) -> bool:
         """Say whether it was started like this, and lives."""
-        return self._launch == launch and not self._has_failed and self._started.process.poll() is None
+        return self.launch == launch and not self._has_failed and self._started.process.poll() is None
 
     @property
     def confinement(self) -> Level | None:
@@ -230,7 +226,7 @@ class WorkerProcess:
 
     def _require_confinement(self) -> None:
         """Raises: MachineError where it is confined less than was asked for."""
-        found, least = level_of(self.protections), self._launch.least
+        found, least = level_of(self.protections), self.launch.least
         if not is_at_least(found, least):
             remedy = "run and compare have --container IMAGE" if found == "full" else _REMEDY
             raise MachineError(f"workers are confined at level '{found}' here, and '{least}' is required: {remedy}")
@@ -263,7 +259,7 @@ class WorkerProcess:
             write_file(place / name, content)
         give_folders(place, scratch_folder(self.folder))
         self.namespace = hash_contents(files.items())
-        self._attendant.supply(self, place)
+        self.attendant.supply(self, place)
         return place
 
     def bring_text(self, name: str, text: str) -> str:
@@ -279,7 +275,7 @@ class WorkerProcess:
     @property
     def cache(self) -> Path:
         """The folder in which what outlives workers is kept."""
-        return self._launch.cache
+        return self.launch.cache
 
     @property
     def pid(self) -> int:
@@ -327,7 +323,7 @@ class WorkerProcess:
         self.made = None
         try:
             self._started.end()
-            self._attendant.collect(self)
+            self.attendant.collect(self)
         finally:
             self._started.close()
 
@@ -339,7 +335,7 @@ class WorkerProcess:
 
     def _look_at_host(self) -> None:
         """See what memory there is now, before it takes any."""
-        limit = self._memory_gib * 2**30 if self._memory_gib else available_bytes() * _MEMORY_SHARE
+        limit = self.memory_gib * 2**30 if self.memory_gib else available_bytes() * _MEMORY_SHARE
         self._usage = Usage(int(limit))
         self._oom_kills = oom_kills()
 
@@ -378,7 +374,7 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             return self.misbehaved("closed the referee's socket and went on running")
         if self._started.process.is_orphan:
-            if self._stop.is_set():
+            if self.stop.is_set():
                 raise Interrupted
             raise MachineError("the process that workers are forked from has ended, and with it this worker")
         ending = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended by itself with exit code {code}"

@@ -47,11 +47,11 @@ class Usage:
         self._next = now + _EVERY_S
         if len(members) > _MOST_PROCESSES:
             return ExceededLimit(Verdict.RUNTIME_ERROR, f"started more than {_MOST_PROCESSES:,} processes")
-        held = family.files_held(members)
-        if held.open > MOST_OPEN:
+        held, count_open = family.files_held(members)
+        if count_open > MOST_OPEN:
             return ExceededLimit(Verdict.RUNTIME_ERROR, f"opened more than {MOST_OPEN:,} files")
-        on_disk = sum(one.bytes for one in held.files if one.device == scratch.stat().st_dev)
-        in_memory = sum(one.bytes for one in held.files) - on_disk + _bytes(family.shared_memory())
+        on_disk = sum(size for (device, _), size in held.items() if device == scratch.stat().st_dev)
+        in_memory = sum(held.values()) - on_disk + _bytes(family.shared_memory())
         if sum(one.anonymous_bytes for one in members) + in_memory > self.memory_bytes:
             limit = self.memory_bytes / 2**30
             return ExceededLimit(Verdict.OUT_OF_MEMORY, f"took more than {limit:.1f} GiB of host memory")

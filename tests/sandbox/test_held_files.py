@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox import held_files
-from harness.sandbox.held_files import HeldFiles, files_held
+from harness.sandbox.held_files import files_held
 
 MIB = 2**20
 HOLDS = """
@@ -52,9 +52,9 @@ def test_files_without_a_name_count(
     if not may_look_behind_mappings:
         add = held_files._add
         monkeypatch.setattr(held_files, "_add", lambda path, found: "map_files" not in path and add(path, found))
-    found = files_held([holder], 0).files
-    on_disk = sum(one.bytes for one in found if one.device == tmp_path.stat().st_dev)
-    in_memory = sum(one.bytes for one in found) - on_disk
+    found, _ = files_held([holder], 0)
+    on_disk = sum(size for (device, _), size in found.items() if device == tmp_path.stat().st_dev)
+    in_memory = sum(found.values()) - on_disk
     assert 7 <= on_disk / MIB < 8
     assert 10 <= in_memory / MIB < 11
 
@@ -63,9 +63,9 @@ def test_what_the_referee_shares_is_its_own() -> None:
     shared = os.memfd_create("buffer")
     os.write(shared, bytes(MIB))
     with subprocess.Popen(["sleep", "1000"], pass_fds=[shared]) as process:
-        assert files_held([process.pid], 0).files == ()
+        assert files_held([process.pid], 0)[0] == {}
         os.close(shared)
-        assert [one.bytes for one in files_held([process.pid], 0).files] == [MIB]
+        assert [*files_held([process.pid], 0)[0].values()] == [MIB]
         process.kill()
 
 
@@ -80,10 +80,10 @@ def test_root_looks_as_the_workers_user_where_it_may_not_look_itself(monkeypatch
     os.write(shared, bytes(MIB))
     with subprocess.Popen(["sleep", "1000"], pass_fds=[shared], user=user, group=user, extra_groups=[]) as process:
         os.close(shared)
-        assert [one.bytes for one in files_held([process.pid], user).files] == [MIB]
-        assert files_held([process.pid], user + 1).files == ()  # who sees nothing
+        assert [*files_held([process.pid], user)[0].values()] == [MIB]
+        assert files_held([process.pid], user + 1)[0] == {}  # who sees nothing
         process.kill()
 
 
 def test_who_is_gone_holds_nothing() -> None:
-    assert files_held([2**22 + 1], 0) == HeldFiles()
+    assert files_held([2**22 + 1], 0) == ({}, 0)

@@ -11,7 +11,7 @@ import pytest
 from harness.model.verdict import Verdict
 from harness.sandbox import usage
 from harness.sandbox.family import Process
-from harness.sandbox.held_files import HeldFile, HeldFiles
+from harness.sandbox.held_files import FileKey
 from harness.sandbox.usage import ExceededLimit, Usage
 from tests.wording import tells
 
@@ -26,17 +26,17 @@ class ScriptedFamily:
         count: int = 1,
         anonymous_bytes: int = 0,
         shared: tuple[Path, ...] = (),
-        held: tuple[HeldFile, ...] = (),
+        held: dict[FileKey, int] | None = None,
         count_open: int = 0,
     ) -> None:
-        self._held = HeldFiles(held, count_open)
+        self._held = held or {}, count_open
         self._members = [Process(n, 1, 1, 1, 0, "x", anonymous_bytes) for n in range(count)]
         self._shared = list(shared)
 
     def members(self) -> list[Process]:
         return self._members
 
-    def files_held(self, members: list[Process]) -> HeldFiles:
+    def files_held(self, members: list[Process]) -> tuple[dict[FileKey, int], int]:
         return self._held
 
     def shared_memory(self) -> list[Path]:
@@ -73,11 +73,11 @@ def test_shared_memory_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_files_without_a_name_count_where_they_lie(tmp_path: Path) -> None:
     disk = tmp_path.stat().st_dev
-    in_memory = excess(ScriptedFamily(held=(HeldFile(disk + 1, 3 * GIB), HeldFile(disk + 1, 3 * GIB))), tmp_path)
-    on_disk = excess(ScriptedFamily(held=(HeldFile(disk, 9 * GIB), HeldFile(disk, 9 * GIB))), tmp_path)
+    in_memory = excess(ScriptedFamily(held={(disk + 1, 1): 3 * GIB, (disk + 1, 2): 3 * GIB}), tmp_path)
+    on_disk = excess(ScriptedFamily(held={(disk, 1): 9 * GIB, (disk, 2): 9 * GIB}), tmp_path)
     assert (in_memory and in_memory.verdict) is Verdict.OUT_OF_MEMORY
     assert (on_disk and on_disk.verdict) is Verdict.RUNTIME_ERROR
-    assert excess(ScriptedFamily(held=(HeldFile(disk, 15 * GIB), HeldFile(disk + 1, 3 * GIB))), tmp_path) is None
+    assert excess(ScriptedFamily(held={(disk, 1): 15 * GIB, (disk + 1, 1): 3 * GIB}), tmp_path) is None
 
 
 def test_too_many_descriptors_to_look_at_are_a_runtime_error(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -44,20 +45,18 @@ _NO_TENSOR = "constexpr"
 """Parameters whose annotation has this word are constants to Triton's compiler: `tl.constexpr`, in quotes as well."""
 
 
+@dataclass(eq=False)
 class TritonKernels:
     """Account of the kernels of Triton's that ran in this process, and how the next ones are to run."""
 
-    def __init__(
-        self,
-        mark_written: Callable[[int, int], None],
-        next_place: Callable[[], int],
-        is_captured: Callable[[Callable[[], None]], bool],
-    ) -> None:
-        """`mark_written` is told address and number of the bytes that kernels write; `next_place` gives each launch its
-        place among all that runs; `is_captured` keeps a launch for a CUDA graph, where one is captured."""
-        self._mark_written = mark_written
-        self._next_place = next_place
-        self._is_captured = is_captured
+    mark_written: Callable[[int, int], None]
+    """Is told address and number of the bytes that kernels write."""
+    next_place: Callable[[], int]
+    """Gives each launch its place among all that runs."""
+    is_captured: Callable[[Callable[[], None]], bool]
+    """Keeps a launch for a CUDA graph, where one is captured."""
+
+    def __post_init__(self) -> None:
         self.ran: list[tuple[str, int, int]] = []
         """The kernel, the number of programs and the place of each launch since the trace began."""
         self._findings: list[Finding] = []
@@ -168,7 +167,7 @@ class TritonKernels:
 
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
-            if self._is_captured(lambda: launched(executor, *args, **kwargs)):
+            if self.is_captured(lambda: launched(executor, *args, **kwargs)):
                 return
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
             self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, self._sampled, self._work_s)
@@ -180,7 +179,7 @@ class TritonKernels:
                 self._fail(launch, error)
             finally:
                 self._launch = None
-                self.ran.append((launch.kernel, launch.programs, self._next_place()))
+                self.ran.append((launch.kernel, launch.programs, self.next_place()))
                 self._atomic_launches += launch.is_atomic
 
         return launched
@@ -214,7 +213,7 @@ class TritonKernels:
             given = {**dict(zip(names, args, strict=False)), **named}
             touched = self._current().require_inside(given[pointers], given.get("mask"), words)
             for address, nbytes in touched if words != "load" else ():
-                self._mark_written(address, nbytes)
+                self.mark_written(address, nbytes)
             return access(*args, **named)
 
         return accessed
