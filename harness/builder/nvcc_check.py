@@ -31,7 +31,6 @@ from harness.sandbox.process import SolutionRaised, WorkerProcess
 from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import WORKER_PLACE
 from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
-from harness.workspace.solution import Solution
 
 _MOST_CALLS = 16
 _KEPT_BYTES = 2**26
@@ -46,29 +45,23 @@ class Opinion:
     kernels: tuple[KernelResources, ...] = ()
 
 
-@dataclass(frozen=True)
-class SimulatedBuild:
-    """A solution's builds for the simulator; `sha256` is its folder's."""
-
-    solution: Solution
-    built: BuildOutcome
-    sha256: str | None
-
-
 Opinions = Mapping[str, Opinion]
 """Opinions by the key of the extension; extensions that nvcc wasn't called for are missing."""
 
 
-def ask_nvcc(nvcc: Nvcc, workers: Workers, subject: SimulatedBuild, config: NvccConfig) -> dict[str, Opinion]:
-    """Opinions of all extensions whose builds called nvcc.
+def ask_nvcc(
+    nvcc: Nvcc, workers: Workers, config: NvccConfig, built: BuildOutcome, folder: Path, sha256: str | None
+) -> dict[str, Opinion]:
+    """Opinions of all extensions that were built for the simulator and whose builds called nvcc. `folder` is the
+    solution's, and `sha256` its hash.
 
     Raises: Interrupted. Whatever else goes wrong leaves them unchecked, with a reason.
     """
-    questions = [_Question(build, subject.built.calls.get(build.key), nvcc, config) for build in subject.built.builds]
+    questions = [_Question(build, built.calls.get(build.key), nvcc, config) for build in built.builds]
     asked = [question for question in questions if question.text]
     opinions = {question.key: kept for question in asked if (kept := question.kept())}
     left = [question for question in asked if question.key not in opinions]
-    return {**opinions, **(_ask(left, workers, subject) if left else {})}
+    return {**opinions, **(_ask(left, workers, folder, sha256) if left else {})}
 
 
 class _Question:
@@ -129,12 +122,12 @@ class _Question:
         return Opinion(NvccCheck("unchecked", self.nvcc.version, self.config.architectures, 0.0, False, why[:1000]))
 
 
-def _ask(questions: list[_Question], workers: Workers, subject: SimulatedBuild) -> dict[str, Opinion]:
+def _ask(questions: list[_Question], workers: Workers, folder: Path, sha256: str | None) -> dict[str, Opinion]:
     opinions: dict[str, Opinion] = {}
     deadline = time.monotonic() + questions[0].config.timeout_s
     try:
         with workers.start(for_build=True) as worker:
-            bring(worker, subject.solution.folder, subject.sha256)
+            bring(worker, folder, sha256)
             for question in questions:
                 opinions[question.key] = _opinion(question, worker, deadline)
     except (SolutionFailed, SolutionRaised, HarnessError, OSError) as error:

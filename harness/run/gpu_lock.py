@@ -53,7 +53,8 @@ class GpuLock:
             try:
                 yield
             finally:
-                _erase_note(lock)
+                with contextlib.suppress(OSError):
+                    os.ftruncate(lock, 0)
 
     def is_held(self) -> bool:
         """Say whether some run, this one included, measures on the GPU just now."""
@@ -172,11 +173,6 @@ def _leave_note(lock: int) -> None:
     note = json.dumps({"pid": os.getpid(), "since": since}).encode()
     os.ftruncate(lock, 0)
     os.pwrite(lock, note, 0)
-
-
-def _erase_note(lock: int) -> None:
-    with contextlib.suppress(OSError):
-        os.ftruncate(lock, 0)
 
 
 def _read_note(lock: int) -> str:

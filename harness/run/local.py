@@ -15,7 +15,7 @@ from functools import partial
 import torch
 
 from harness.builder.build import BuildOutcome, CompilerRefused
-from harness.builder.nvcc_check import Opinions, SimulatedBuild, ask_nvcc
+from harness.builder.nvcc_check import Opinions, ask_nvcc
 from harness.builder.second_opinion import of_build, of_evaluation, with_remarks
 from harness.builder.workers import Workers
 from harness.devices import Nvcc, find_nvcc
@@ -102,8 +102,8 @@ class NvccBeside:
         self._threads.shutdown(cancel_futures=True)
 
     def _ask(self, job: Job, built: BuildOutcome) -> Opinions:
-        subject = SimulatedBuild(job.solution, built, job.solution_ref.sha256)
-        return ask_nvcc(self._nvcc, self._workers, subject, self._config)
+        folder, sha256 = job.solution.folder, job.solution_ref.sha256
+        return ask_nvcc(self._nvcc, self._workers, self._config, built, folder, sha256)
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome
-from harness.builder.nvcc_check import Opinion, SimulatedBuild, ask_nvcc
+from harness.builder.nvcc_check import Opinion, ask_nvcc
 from harness.devices.environment import Nvcc
 from harness.errors import Interrupted, MachineError
 from harness.model.build import ExtensionBuild
@@ -76,19 +76,19 @@ def refuses(request: CompileForGpu, folder: Path) -> CompiledForGpu:
     return CompiledForGpu((NvccRun("sm_90", 1, 4.5, f'{folder}/scratch/cuda.cu(9): error: expected a ";"\n'),))
 
 
-def subject(tmp_path: Path, *texts: str) -> SimulatedBuild:
+def subject(tmp_path: Path, *texts: str) -> BuildOutcome:
     calls = {}
     for key, text in zip(KEYS, texts, strict=False):
         calls[key] = tmp_path / "kept" / "calls" / f"{key}.json"
         calls[key].parent.mkdir(parents=True, exist_ok=True)
         calls[key].write_text(text)
     builds = tuple(ExtensionBuild("one", key, False, 3.0, "log") for key in calls)
+    return BuildOutcome(builds, None, 1.0, calls)
+
+
+def ask(workers: ScriptedWorkers, about: BuildOutcome, **settings: Any) -> dict[str, Opinion]:
     (solution,) = Workspace(ROOT).solutions("maxpool2d", ["plain"])
-    return SimulatedBuild(solution, BuildOutcome(builds, None, 1.0, calls), None)
-
-
-def ask(workers: ScriptedWorkers, about: SimulatedBuild, **settings: Any) -> dict[str, Opinion]:
-    return ask_nvcc(NVCC, workers, about, NvccConfig(**settings))  # type: ignore[arg-type]
+    return ask_nvcc(NVCC, workers, NvccConfig(**settings), about, solution.folder, None)  # type: ignore[arg-type]
 
 
 def test_call_is_asked_in_the_worker_s_own_folder(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome, CompilerRefused
-from harness.builder.nvcc_check import Opinion, SimulatedBuild
+from harness.builder.nvcc_check import Opinion
 from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc
 from harness.model.build import ExtensionBuild, NvccCheck
@@ -53,8 +53,10 @@ class Machine(ScriptedLane):
             failed = CompilerRefused(Verdict.UNSUPPORTED, report, "inline PTX (asm) at line 3", Path("log"), True)
         return BuildOutcome((BUILD,), failed, 1.0, {KEY: Path("calls")})
 
-    def ask(self, nvcc: Nvcc, workers: Workers, subject: SimulatedBuild, config: object) -> dict[str, Opinion]:
-        name = subject.solution.name
+    def ask(
+        self, nvcc: Nvcc, workers: Workers, config: object, built: object, folder: Path, _: Any
+    ) -> dict[str, Opinion]:
+        name = folder.name
         if not name.startswith("gap"):
             assert self.is_judged.wait(30)  # it is judged meanwhile
         self.order.append(f"nvcc {name}")

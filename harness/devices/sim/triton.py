@@ -6,7 +6,6 @@ Only the code of solutions gets Triton. Torch, which would compile for a GPU wit
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import inspect
 import os
@@ -14,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any  # Triton has no types, and its interpreter none that are meant for others
@@ -294,20 +293,14 @@ class _Finder(MetaPathFinder):
         os.environ["TRITON_INTERPRET"] = "1"
         spec = importlib.util.find_spec("triton")
         if spec is not None and spec.loader is not None:
-            spec.loader = _LoaderAndMore(spec.loader, functools.partial(self._then, compiler))
+            run = spec.loader.exec_module
+
+            def run_then(module: ModuleType) -> None:
+                run(module)
+                self._then(compiler)
+
+            setattr(spec.loader, "exec_module", run_then)  # noqa: B010 - of this loader alone
         return spec
-
-
-class _LoaderAndMore(Loader):
-    def __init__(self, loader: Loader, then: Callable[[], None]) -> None:
-        self._loader, self._then = loader, then
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        self._then()
 
 
 def _keeping_flags(splat: Callable[..., Any]) -> Callable[..., Any]:

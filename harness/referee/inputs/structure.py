@@ -91,7 +91,7 @@ def structure_of(value: Any) -> InputStructure:
     if not (isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1):
         return InputStructure()
     value = computable(value)
-    if _is_constant(value):
+    if _holds(value, lambda part: part == value[(0,) * value.dim()]):
         return InputStructure()
     if _holds(value, lambda part: part == part.round()):
         return InputStructure(is_whole=True)
@@ -110,10 +110,6 @@ def _share_of_zeros(value: torch.Tensor) -> float:
     """Count the zeros in parts: for the sum torch makes an int64 of every element."""
     parts = torch.split(value.flatten(), _COUNTED)
     return 1 - sum(int(part.count_nonzero()) for part in parts) / value.numel()
-
-
-def _is_constant(value: torch.Tensor) -> bool:
-    return _holds(value, lambda part: part == value[(0,) * value.dim()])
 
 
 def _is_symmetric(value: torch.Tensor) -> bool:
