@@ -112,25 +112,25 @@ def check_sampled(
             return outcome
         answer = _SampledAnswer(buffers, inputs, setting, seed, is_whole)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
-        if not check.passed and _may_add_up(reply):
-            if renew:  # a count of blocks that have ended may be kept from call to call
-                buffers.forget(worker)
-                worker = renew()
-                buffers.attach(worker, config.limits.load_s)
-                outcome.weights = construct_arm(worker, buffers, setting, config.limits)
-            try:
-                _take_sampled_turn(worker, buffers, config, ALL_BLOCKS, 0, traced=False)
-            except SolutionFailed as error:
-                if error.verdict is not Verdict.UNSUPPORTED:
-                    raise
-                buffers.forget(worker)  # a launch that was given up fails all that follows
-                outcome.add(check, _undecided(check, setting.spec, error))
-                return outcome
-            check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
-            outcome.add(check, _failure(check, setting.spec))
+        if check.passed or not _may_add_up(reply):
+            outcome.add(check, _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks))
             return outcome
-        outcome.add(check, _failure(check, setting.spec) or answer.uncovered(_grid_blocks(reply), blocks))
-    return outcome
+        if renew:  # a count of blocks that have ended may be kept from call to call
+            buffers.forget(worker)
+            worker = renew()
+            buffers.attach(worker, config.limits.load_s)
+            outcome.weights = construct_arm(worker, buffers, setting, config.limits)
+        try:
+            _take_sampled_turn(worker, buffers, config, ALL_BLOCKS, 0, traced=False)
+        except SolutionFailed as error:
+            if error.verdict is not Verdict.UNSUPPORTED:
+                raise
+            buffers.forget(worker)  # a launch that was given up fails all that follows
+            outcome.add(check, _undecided(check, setting.spec, error))
+            return outcome
+        check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
+        outcome.add(check, _failure(check, setting.spec))
+        return outcome
 
 
 def _why_not_compared(setting: Setting, buffers: Buffers, reply: TurnTaken, is_whole: bool) -> str | None:

@@ -274,13 +274,12 @@ class Evaluating:
         return evaluation if self.cascade is None else replace(evaluation, decided_by=stage)
 
 
-def run_tasks(
-    tasks: Iterable[Task], evaluating: Evaluating, lanes: Lanes, shape: Shape
-) -> Generator[Evaluation, None, None]:
+def run_tasks(tasks: Iterable[Task], evaluating: Evaluating, shape: Shape) -> Generator[Evaluation, None, None]:
     """Evaluate the tasks as builds come in; each result is in the journal before it is yielded.
 
     Ending the iteration early (Ctrl-C) ends the workers; what was found by then is safe, read or not.
     """
+    lanes = evaluating.lanes
     with ExitStack() as stack:
         if lanes.cores is None:
             stack.enter_context(_half_the_threads())

@@ -54,7 +54,7 @@ class Session(AbstractContextManager["Session"]):
         jobs = jobs or self.config.limits.parallel_builds
         count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
         evaluating = Evaluating(self.lanes, self.run, self.config, self.seed, observe, self.journal, self.cascade)
-        return run_tasks(tasks, evaluating, self.lanes, self.lanes.shape(count, jobs))
+        return run_tasks(tasks, evaluating, self.lanes.shape(count, jobs))
 
     @property
     def stop(self) -> threading.Event:

@@ -209,7 +209,7 @@ def test_in_a_run_only_what_may_be_right_comes_to_the_gpu(
     journal = Journal(tmp_path / "results", "run")
     stages = Evaluating(lanes, "run", Config(), 1, lambda job, what: None, journal, cascade)
     tasks = [task for task in select_tasks(workspace) if task.solution.name in ("constant", "right", "shape")]
-    found = {one.solution.name: one.decided_by for one in run_tasks(tasks, stages, lanes, Shape(3, 1, 8))}
+    found = {one.solution.name: one.decided_by for one in run_tasks(tasks, stages, Shape(3, 1, 8))}
     assert lane.judged == ["right"]
     assert found == {"constant": "simulator", "right": "device", "shape": "simulator"}
     assert {one.decided_by for one in read_journals(tmp_path / "results")} == {"simulator", "device"}

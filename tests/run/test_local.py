@@ -96,7 +96,7 @@ class Run:
         named = lanes_of(self._folder, cores, **dict(zip(("one", "two"), lanes, strict=False)))
         journal = Journal(self._folder / "results", "run")
         stages = Evaluating(named, "run", Config(), 1, self._observe, journal, cascade)
-        return run_tasks(select_tasks(workspace), stages, named, shape)
+        return run_tasks(select_tasks(workspace), stages, shape)
 
     def _observe(self, job: Job, what: str) -> None:
         self.told.append((job.solution.name, what))

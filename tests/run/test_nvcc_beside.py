@@ -88,7 +88,7 @@ def run(
     lanes = Lanes({"only": machine}, Workers(host, tmp_path), None, sim_environment())
     journal = Journal(tmp_path / "results", "run")
     stages = Evaluating(lanes, "run", config, 1, lambda job, what: None, journal)
-    found = {one.solution.name: one for one in run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4))}
+    found = {one.solution.name: one for one in run_tasks(select_tasks(workspace), stages, Shape(1, 1, 4))}
     kept = {one.solution.name: one.verdict for one in read_journals(tmp_path / "results")}
     assert kept == {name: one.verdict for name, one in found.items()}
     return found
