@@ -43,6 +43,10 @@ _CPU_CALL_S = 2.0
 """A case whose reference takes longer than this on a CPU is left to a GPU: mutants take a hundred calls."""
 
 
+_Cut = tuple[Rows, int]
+"""The rows of a case, and how many of them, the first ones, are examined."""
+
+
 class TooLarge(Exception):
     """A case that this device can't examine."""
 
@@ -61,17 +65,14 @@ class Examined:
 
 @dataclass(frozen=True)
 class _CaseInputs:
-    """Inputs to examine, and others of the same shapes: the first `examined` of `rows`, or all where these are None.
-
-    `worst` is the native reference's largest error, as a multiple of the tolerance.
-    """
+    """Inputs to examine, and others of the same shapes, both after the `cut`. `worst` is the native reference's largest
+    error, as a multiple of the tolerance."""
 
     inputs: list[Any]
     other: list[Any]
     worst: float
     complaints: tuple[str, ...] = ()
-    rows: int | None = None
-    examined: int | None = None
+    cut: _Cut | None = None
 
 
 def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Examined]:
@@ -117,17 +118,16 @@ def _draw_case(setting: Setting) -> _CaseInputs:
     """
     _require_bearable(setting)
     inputs = setting.inputs_with_rows(setting.seed("inputs", 0))
-    rows, examined = _worth_examining(setting, inputs)
+    cut = _worth_examining(setting, inputs)
     worst = _worst_of_reference(setting, inputs)
-    cut = _copied_rows(inputs, rows, examined)
+    left = _copied_rows(inputs, cut)
     del inputs
-    other = _copied_rows(setting.reference.make_inputs(setting.seed("inputs", 1)), rows, examined)
-    first, second = ([shape_and_dtype(one) for one in drawn if isinstance(one, torch.Tensor)] for drawn in (cut, other))
+    other = _copied_rows(setting.reference.make_inputs(setting.seed("inputs", 1)), cut)
+    first, second = ([shape_and_dtype(one) for one in some if isinstance(one, torch.Tensor)] for some in (left, other))
     for was, becomes in zip(first, second, strict=False):
         if was != becomes:
             raise changed_form(was, becomes)
-    complaints = tuple(_complaints_on_seeds(setting, cut, other, rows, examined))
-    return _CaseInputs(cut, other, worst, complaints, rows.count if rows else None, examined)
+    return _CaseInputs(left, other, worst, tuple(_complaints_on_seeds(setting, left, other, cut)), cut)
 
 
 def _require_bearable(setting: Setting) -> None:
@@ -139,18 +139,18 @@ def _require_bearable(setting: Setting) -> None:
         raise TooLarge(f"{nbytes / 1e9:.2g} GB of inputs and outputs: examine it on a GPU")
 
 
-def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> tuple[Rows | None, int | None]:
-    """The rows, and how many of them to examine; None twice for all of the case."""
+def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> _Cut | None:
+    """The rows, and how many of them to examine; None for all of the case."""
     rows = setting.oracle.rows(inputs, setting.spec)
     if not rows:
-        return None, None
+        return None
     budget = _EXAMINED_BYTES[setting.reference.device]
     examined = max(2, budget * rows.count // (8 * count_elements(inputs, setting.spec)))  # two can be mixed up
-    return (rows, examined) if examined < rows.count else (None, None)
+    return (rows, examined) if examined < rows.count else None
 
 
-def _copied_rows(inputs: Sequence[Any], rows: Rows | None, examined: int | None) -> list[Any]:
-    return copied(inputs if rows is None or examined is None else rows.of(inputs, slice(0, examined)))
+def _copied_rows(inputs: Sequence[Any], cut: _Cut | None) -> list[Any]:
+    return copied(cut[0].of(inputs, slice(0, cut[1])) if cut else inputs)
 
 
 def _worst_of_reference(setting: Setting, inputs: Sequence[Any]) -> float:
@@ -166,9 +166,9 @@ def _worst_of_reference(setting: Setting, inputs: Sequence[Any]) -> float:
 
 
 def _complaints_on_seeds(
-    setting: Setting, inputs: Sequence[Any], other: Sequence[Any], rows: Rows | None, examined: int | None
+    setting: Setting, inputs: Sequence[Any], other: Sequence[Any], cut: _Cut | None
 ) -> Iterator[str]:
-    again = _copied_rows(setting.reference.make_inputs(setting.seed("inputs", 0)), rows, examined)
+    again = _copied_rows(setting.reference.make_inputs(setting.seed("inputs", 0)), cut)
     if not are_equal(inputs, again):
         yield (
             f"{setting.case}: get_inputs() gives different inputs under the same seed: results couldn't be repeated; "
@@ -211,8 +211,8 @@ def _examine(setting: Setting, variant: str | None, drawn: _CaseInputs, toleranc
         rms=tuple(map(rms, exact)),
         reference_worst=drawn.worst,
         repeats=are_equal(*(setting.oracle.native(copied(drawn.inputs)) for _ in range(2))),
-        rows=drawn.rows,
-        examined=drawn.examined,
+        rows=drawn.cut[0].count if drawn.cut else None,
+        examined=drawn.cut[1] if drawn.cut else None,
     )
     complaints = (*drawn.complaints, *_complaints_on_reference(draw, evidence))
     return Examined(specimen, exact, draw, _facts(specimen), complaints)
