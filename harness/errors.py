@@ -9,6 +9,9 @@ HarnessError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 _LONGEST_MESSAGE = 2000
 
 
@@ -38,6 +41,15 @@ class JournalError(HarnessError):
 
 class Interrupted(Exception):
     """The run was told to stop. No error of anyone's."""
+
+
+@contextmanager
+def refused(kind: type[HarnessError], what: str, advice: str = "") -> Iterator[None]:
+    """Turn what the system refuses within, such as a file that can't be written, into an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror}{advice and f'; {advice}'}") from None
 
 
 def bounded(message: str) -> str:

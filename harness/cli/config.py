@@ -14,7 +14,7 @@ import typer
 from harness.cli import settings
 from harness.cli.printing import print_json, print_report
 from harness.cli.settings import DEFAULTS, Command, CommandPath, Options, SettableOption, settable_options
-from harness.errors import UsageError
+from harness.errors import UsageError, refused
 
 config_app = typer.Typer(no_args_is_help=True, help="Which settings hold, and why; schemas for editors.")
 
@@ -55,13 +55,11 @@ def schema(
     if output is None:
         print_json({name: json_module.loads(text) for name, text in texts.items()}, indent=2)
         return
-    try:
+    with refused(UsageError, f"can't write into {output}", "name another folder with --output"):
         output.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             (output / name).write_text(text, encoding="utf-8")
             typer.echo(f"wrote {output / name}")
-    except OSError as error:
-        raise UsageError(f"can't write into {output}: {error.strerror}; name another folder with --output") from None
 
 
 def schema_texts(command_line: Command) -> dict[str, str]:
@@ -84,15 +82,13 @@ def schema_texts(command_line: Command) -> dict[str, str]:
 def write_schemas(root: Path, command_line: Command) -> list[Path]:
     """Write those that a workspace lacks; returns what was written. Raises: UsageError."""
     written = []
-    try:
+    with refused(UsageError, f"can't write the schemas for editors into {root / FOLDER}"):
         for name, text in schema_texts(command_line).items():
             path = root / FOLDER / name
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
                 written.append(path)
-    except OSError as error:
-        raise UsageError(f"can't write the schemas for editors into {root / FOLDER}: {error.strerror}") from None
     return written
 
 

@@ -14,7 +14,7 @@ from harness.cli import completion
 from harness.cli.options import ResultsFolder, RunName
 from harness.cli.printing import print_json, print_report, say, write_text
 from harness.cli.store import chosen_entries, open_store
-from harness.errors import MachineError, UsageError
+from harness.errors import MachineError, UsageError, refused
 
 if TYPE_CHECKING:
     from harness.model.evaluation import Evaluation
@@ -73,11 +73,9 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
     if output is None:
         yield typer.get_text_stream("stdout")
         return
-    try:
-        with output.open("w", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        raise MachineError(f"can't write {output}: {error.strerror}; choose another --output") from None
+    advice = "choose another --output"
+    with refused(MachineError, f"can't write {output}", advice), output.open("w", encoding="utf-8") as file:
+        yield file
 
 
 def _kernelbench(index: Index, entries: Sequence[Entry]) -> Iterator[str]:

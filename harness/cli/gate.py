@@ -28,7 +28,7 @@ from harness.cli.options import (
 )
 from harness.cli.printing import print_report
 from harness.cli.signals import end_politely
-from harness.errors import JournalError, UsageError
+from harness.errors import JournalError, UsageError, refused
 
 if TYPE_CHECKING:
     from harness.gate import TaskEvaluator
@@ -89,7 +89,7 @@ class GateOutputs:
             for command in annotation_commands(report):
                 typer.echo(command, err=self.json)
             if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-                _write(Path(summary), gate_markdown(report, SUMMARY_BYTES), append=True)
+                _write(Path(summary), gate_markdown(report, SUMMARY_BYTES), mode="a")
         for path, text in ((self.junit, junit_xml), (self.sarif, sarif_json), (self.markdown, gate_markdown)):
             if path:
                 _write(path, text(report))
@@ -210,17 +210,13 @@ def _opened(
 
 def _require_writable(option: str, path: Path) -> None:
     existed = path.exists()
-    try:
+    with refused(UsageError, f"{option} {path}: can't be written", "choose another file"):
         path.open("a").close()
-    except OSError as error:
-        raise UsageError(f"{option} {path}: can't be written: {error.strerror}; choose another file") from None
     if not existed:
         path.unlink()
 
 
-def _write(path: Path, text: str, append: bool = False) -> None:
-    try:
-        with path.open("a" if append else "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise JournalError(f"can't write {path}: {error.strerror}; the results are kept in the journal") from None
+def _write(path: Path, text: str, mode: Literal["w", "a"] = "w") -> None:
+    advice = "the results are kept in the journal"
+    with refused(JournalError, f"can't write {path}", advice), path.open(mode, encoding="utf-8") as file:
+        file.write(text)

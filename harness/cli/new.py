@@ -10,7 +10,7 @@ import typer
 
 from harness.cli import completion, exit_codes
 from harness.cli.options import ProblemName
-from harness.errors import UsageError
+from harness.errors import UsageError, refused
 from harness.model.plural import several
 
 new_app = typer.Typer(no_args_is_help=True, help="Make a problem or a solution to start from.")
@@ -36,11 +36,9 @@ def init(
         if target.exists():
             typer.echo(f"kept  {target}")
             continue
-        try:
+        with refused(UsageError, f"can't write {target}"):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-        except OSError as error:
-            raise UsageError(f"can't write {target}: {error.strerror}") from None
         made += 1
         typer.echo(f"made  {target}")
     for target in write_schemas(folder, context.find_root().command):

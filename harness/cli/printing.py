@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from harness.errors import MachineError
+from harness.errors import MachineError, refused
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,9 +44,7 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 def write_text(path: Path, text: str, option: str, *, with_folder: bool = False) -> None:
     """Write a file, and its folder where that is asked for. Raises: MachineError, which advises another `option`."""
-    try:
+    with refused(MachineError, f"can't write {path}", f"choose another {option}"):
         if with_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"can't write {path}: {error.strerror}; choose another {option}") from None

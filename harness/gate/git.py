@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path, PurePosixPath
 
-from harness.errors import MachineError, UsageError
+from harness.errors import MachineError, UsageError, refused
 
 
 def folder_in_repository(workspace: Path) -> str:
@@ -61,7 +61,5 @@ def _lines(result: subprocess.CompletedProcess[str]) -> set[str]:
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run git in a folder. Raises: MachineError where there is no git."""
     command = ["git", "-C", str(folder), *arguments]
-    try:
+    with refused(MachineError, "can't run git", "install it, or leave out what needs it"):
         return subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)
-    except OSError as error:
-        raise MachineError(f"can't run git: {error.strerror}; install it, or leave out what needs it") from None

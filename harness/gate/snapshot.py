@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from harness.complaints import complaint
-from harness.errors import InvalidFile, JournalError, UsageError
+from harness.errors import InvalidFile, JournalError, UsageError, refused
 from harness.gate.git import file_at
 from harness.gate.runs import latest_of_each, left_out, read_run
 from harness.model.evaluation import Evaluation
@@ -87,10 +87,8 @@ def open_snapshot(named: str | None, workspace: Path, results: Path) -> Snapshot
 
 
 def _text(path: Path) -> str:
-    try:
+    with refused(InvalidFile, f"{path}: can't be read"):
         return read_text(path, _MOST, errors="replace")
-    except OSError as error:
-        raise InvalidFile(f"{path}: can't be read: {error.strerror}") from None
 
 
 def parse(text: str, source: str) -> tuple[Accepted, ...]:
@@ -124,15 +122,13 @@ def render(accepted: Sequence[Accepted]) -> str:
 
 def write(path: Path, accepted: Sequence[Accepted]) -> None:
     """Replace the file as a whole. Raises: JournalError where it can't be written; the old one stays."""
-    try:
+    with refused(JournalError, f"can't write {path}", "name another with --output"):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(render(accepted))
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except OSError as error:
-        raise JournalError(f"can't write {path}: {error.strerror}; name another with --output") from None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from harness.api.loading import folder_name
-from harness.errors import HarnessError, MachineError, UsageError
+from harness.errors import HarnessError, MachineError, UsageError, refused
 from harness.model.evaluation import Evaluation
 from harness.model.plural import several
 from harness.serve.messages import JobList, QueuedJob, Submission
@@ -349,7 +349,5 @@ def _text(given: _Text, kind: str) -> str:
         return given
     if not isinstance(given, Path):
         raise UsageError(f"a {kind} is a Path or a str; not {type(given).__name__}")
-    try:
+    with refused(UsageError, f"{kind} {given}"):
         return given.read_bytes().decode(errors="surrogateescape")
-    except OSError as error:
-        raise UsageError(f"{kind} {given}: {error.strerror}") from None

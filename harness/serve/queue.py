@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TextIO
 import sqlalchemy as sql
 from sqlalchemy.engine import Connection, Row
 
-from harness.errors import MachineError, UsageError
+from harness.errors import MachineError, UsageError, refused
 from harness.model.plural import several
 from harness.serve.bell import Bell
 from harness.serve.messages import JobState, QueuedJob, Submission
@@ -321,12 +321,10 @@ class JobQueue(AbstractContextManager["JobQueue"]):
 
 def _hold(path: Path) -> TextIO:
     """Make a queue's file, which its owner alone may read, and lock it for this process. Raises: MachineError."""
-    try:
+    with refused(MachineError, str(path), "name another --queue"):
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # who reads it reads every solution
         lock = path.with_name(f"{path.name}.lock").open("w")
-    except OSError as error:
-        raise MachineError(f"{path}: {error.strerror}; name another --queue") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import MachineError, UsageError
+from harness.errors import MachineError, UsageError, refused
 from harness.model.config import LimitsConfig
 from harness.model.environment import MachineFinding
 from harness.workspace.problem import FULL, Problem
@@ -146,10 +146,8 @@ def folder_for(target: Target, chosen: Path | None, results: Path, kind: str) ->
     now = datetime.datetime.now(datetime.timezone.utc)
     name = f"{now:%Y%m%dT%H%M%SZ}-{target.name.replace('/', '-')}-{target.case}"
     folder = (chosen or results / kind / name).absolute()
-    try:
+    with refused(MachineError, f"{folder} can't be made", "name another with --output"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MachineError(f"{folder} can't be made: {error.strerror}; name another with --output") from error
     return folder
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from harness.errors import MachineError
+from harness.errors import MachineError, refused
 from harness.sandbox.family import Family
 
 _POLL_S = 0.2
@@ -50,7 +50,7 @@ def run_tool(
     Raises: MachineError where the program can't be started.
     """
     started = time.monotonic()
-    try:
+    with refused(MachineError, f"{command[0]} can't be started"):
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -60,8 +60,6 @@ def run_tool(
             cwd=folder,
             start_new_session=True,  # Ctrl-C is ours to act on
         )
-    except OSError as error:
-        raise MachineError(f"{command[0]} can't be started: {error.strerror}") from error
     family = Family(process.pid, mark)
     try:
         with log.open("wb") as file:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, UsageError, refused
 from harness.model.kernelbench import KernelBenchProblem, solution_name
 from harness.plain_file import LONGEST_TEXT, read_plain
 from harness.python_text import parse
@@ -184,8 +184,7 @@ def _put(folder: Path, texts: dict[str, str]) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return read_plain(path, LONGEST_TEXT).decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"can't read {path}: {error.strerror}") from None
+        with refused(UsageError, f"can't read {path}"):
+            return read_plain(path, LONGEST_TEXT).decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{path}: not UTF-8") from None

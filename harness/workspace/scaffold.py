@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import UsageError, refused
 from harness.python_text import parse
 from harness.workspace.constants import module_constants
 from harness.workspace.problem import Problem, load_problem
@@ -122,7 +122,8 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
             folder, {"problem.py": example, "problem.yaml": _editor_line(2, "problem") + yaml.replace("#   ", "  ")}
         )
     with tempfile.TemporaryDirectory() as trial:
-        (Path(trial) / "problem.py").write_bytes(_read(source))
+        with refused(UsageError, f"can't read {source}"):
+            shutil.copyfile(source, Path(trial) / "problem.py")
         checked = load_problem(Path(trial))
     constants = ", ".join(f"{name}: 8" for name in list(module_constants(checked.source))[:2])
     yaml = _PROBLEM_YAML.format(title=name, constants=constants or "batch_size: 8")
@@ -152,12 +153,10 @@ def new_solution(workspace: Workspace, problem: Problem, name: str, other: str |
 
 def write_folder(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """Make a folder of these files; returns their paths. Raises: UsageError."""
-    try:
+    with refused(UsageError, f"can't write {folder}"):
         folder.mkdir(parents=True)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise UsageError(f"can't write {folder}: {error.strerror}") from None
     return [folder / name for name in texts]
 
 
@@ -186,13 +185,6 @@ def _new_folder(parent: Path, name: str, kind: str) -> Path:
     if folder.exists():
         raise UsageError(f"{folder} is there already; choose another name, or remove it first")
     return folder
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"can't read {path}: {error.strerror}") from None
 
 
 def _editor_line(depth: int, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from harness.errors import InvalidFile
+from harness.errors import InvalidFile, refused
 from harness.plain_file import LONGEST_TEXT, read_text
 
 try:
@@ -71,11 +71,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return read_text(path)
+        with refused(InvalidFile, f"{path}: can't be read"):
+            return read_text(path)
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: not valid YAML: {error}") from None
-    except OSError as error:
-        raise InvalidFile(f"{path}: can't be read: {error.strerror}") from None
 
 
 def _mapping(text: str, source: str) -> tuple[dict[str, Any], yaml.Node | None]:
