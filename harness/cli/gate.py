@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -200,10 +200,10 @@ def _opened(
     from harness.run.session import environment_of, open_session
 
     if sanitize is None and backend != "cuda":
-        here = config.sanitized(environment_of(backend, root).backend == "sim")
+        sanitize = environment_of(backend, root).backend == "sim" or None
     else:
-        here = replace(config, correctness=replace(config.correctness, sanitize=bool(sanitize)))
-    here = here.confined(least)
+        sanitize = bool(sanitize)
+    here = config.but("correctness", sanitize=sanitize).but("limits", confinement=least)
     with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
         yield TaskEvaluator(session.environment, partial(progress.follow, session), progress.say)
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -123,8 +123,9 @@ class JudgingOptions:
 
     def settings(self, workspace: Workspace) -> Config:
         """The config that is named, with these options on top. Raises: UsageError, InvalidFile."""
-        config = workspace.config(self.config).sanitized(self.sanitize).confined(self.require_confinement)
-        return config if self.nvcc else config.without_nvcc()
+        config = workspace.config(self.config).but("limits", confinement=self.require_confinement)
+        config = config.but("correctness", sanitize=self.sanitize or None)
+        return config.but("nvcc", enabled=None if self.nvcc else False)
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,9 @@ class EvaluatingOptions(JudgingOptions):
 
     def settings(self, workspace: Workspace) -> Config:
         """The config that is named, with these options on top. Raises: UsageError, InvalidFile."""
-        config = super().settings(workspace).at_clock(self.lock_clocks).with_own_share(self.min_own_share)
-        if self.baseline:
-            names = tuple(self.baseline)
-            config = replace(config, timing=replace(config.timing, baselines=names))  # type: ignore[arg-type]
-        return config if self.timing else config.untimed()
+        config = super().settings(workspace).but("correctness", min_own_share=self.min_own_share)
+        config = config.but("timing", lock_sm_mhz=self.lock_clocks, baselines=tuple(self.baseline or ()) or None)
+        return config.but("timing", enabled=None if self.timing else False)
 
 
 @dataclass(frozen=True)

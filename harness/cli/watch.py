@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +40,7 @@ def watch(
     workspace = find_workspace(Path.cwd())
     cases = options.case or []
     _task(workspace, problem, solution, cases)  # a mistyped name ends here; later faults are shown and waited out
-    settings = options.settings(workspace)
-    settings = replace(settings, timing=replace(settings.timing, enabled=timing))
+    settings = options.settings(workspace).but("timing", enabled=timing)
 
     _say(f"getting ready to check {problem}/{solution}")
     from rich.console import Console

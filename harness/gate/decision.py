@@ -176,7 +176,7 @@ def _from_run(tasks: Sequence[Task], terms: Terms, run: GateRun, config: Config)
 
 def _evaluated_now(tasks: Sequence[Task], terms: Terms, config: Config, open_evaluator: Opener) -> _Evaluated:
     if terms.not_judged:
-        config = config.untimed()
+        config = config.but("timing", enabled=False)
     else:
         for task in tasks:
             select_cases(task.problem, [config.timing.case])

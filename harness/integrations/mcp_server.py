@@ -76,9 +76,9 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         self._workspace = workspace
         self._results = (results or workspace.results).absolute()
         self._backend: Choice = backend
-        self._config = workspace.config(config).confined(least)
+        self._config = workspace.config(config).but("limits", confinement=least)
         if least is None and not trusts_code and self._config.limits.confinement == "none":
-            self._config = self._config.confined("files")
+            self._config = self._config.but("limits", confinement="files")
         self._trusts_code = trusts_code
         self._alone = threading.Lock()
         self._stack = ExitStack()
@@ -161,7 +161,7 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         from harness.api.evaluator import Evaluator
 
         if is_sanitized not in self._evaluators:
-            config = self._config.sanitized(is_sanitized)
+            config = self._config.but("correctness", sanitize=is_sanitized or None)
             opened = Evaluator(
                 backend=self._backend, config=config, results=self._results, workspace=self._workspace.root
             )

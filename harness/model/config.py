@@ -176,29 +176,10 @@ class Config:
             return self.limits
         return replace(self.limits, turn_s=self.limits.turn_s * SANITIZED_SLOWER)
 
-    def untimed(self) -> Config:
-        """Return the same config for correctness alone."""
-        return replace(self, timing=replace(self.timing, enabled=False))
-
-    def at_clock(self, sm_mhz: int | None) -> Config:
-        """Return the same config with the multiprocessors' clock locked; None changes nothing."""
-        return self if sm_mhz is None else replace(self, timing=replace(self.timing, lock_sm_mhz=sm_mhz))
-
-    def without_nvcc(self) -> Config:
-        """Return the same config for the simulator alone."""
-        return replace(self, nvcc=replace(self.nvcc, enabled=False))
-
-    def sanitized(self, is_wanted: bool) -> Config:
-        """Return the same config for the simulator's checked build; False changes nothing."""
-        return replace(self, correctness=replace(self.correctness, sanitize=True)) if is_wanted else self
-
-    def confined(self, least: ConfinementLevel | None) -> Config:
-        """Return the same config with another `limits.confinement`; None changes nothing."""
-        return self if least is None else replace(self, limits=replace(self.limits, confinement=least))
-
-    def with_own_share(self, least: float | None) -> Config:
-        """Return the same config with another `min_own_share`; None changes nothing."""
-        return self if least is None else replace(self, correctness=replace(self.correctness, min_own_share=least))
+    def but(self, section: Literal["correctness", "timing", "limits", "nvcc"], **settings: Any) -> Config:
+        """Return the same config with other values for keys of a section; None changes nothing."""
+        given = {key: value for key, value in settings.items() if value is not None}
+        return replace(self, **{section: replace(getattr(self, section), **given)})
 
     @cached_property
     def identity(self) -> Any:

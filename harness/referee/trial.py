@@ -194,7 +194,7 @@ class Trial:
             return config
         if is_computed_in(precision, setting, FLAGS):
             return config
-        return replace(config, timing=replace(config.timing, baselines=(*config.timing.baselines, like)))
+        return config.but("timing", baselines=(*config.timing.baselines, like))
 
     @property
     def _untimed_cases(self) -> list[str]:

@@ -180,9 +180,8 @@ def _may_be_simulated(job: Job, environment: Environment) -> bool:
 def _on_simulator(config: Config, budget_s: float) -> Config:
     """The config for correctness alone, soon and with every access looked at."""
     build_s, turn_s = min(config.limits.build_s, budget_s), min(config.limits.turn_s, budget_s / _TURNS)
-    limits = replace(config.limits, build_s=build_s, turn_s=turn_s)
-    correctness = replace(config.correctness, seeds=1, sanitize=True)
-    return replace(config.untimed().without_nvcc(), correctness=correctness, limits=limits)
+    for_correctness = config.but("timing", enabled=False).but("nvcc", enabled=False)
+    return for_correctness.but("correctness", seeds=1, sanitize=True).but("limits", build_s=build_s, turn_s=turn_s)
 
 
 def _without_gpu(environment: Environment) -> Environment:

@@ -141,7 +141,8 @@ class Judge:
 
     def _opened(self, config: str) -> Evaluator:
         self._config = config
-        settings = Workspace(self._workspace).config(config or self._own_config).confined(self._least)
+        settings = Workspace(self._workspace).config(config or self._own_config)
+        settings = settings.but("limits", confinement=self._least)
         return Evaluator(backend=self._backend, config=settings, workspace=self._workspace)
 
     def _close(self) -> None:

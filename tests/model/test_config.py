@@ -59,10 +59,10 @@ def test_more_processes_reach_a_finer_precision() -> None:
 
 
 def test_a_clock_is_locked_only_where_something_is_timed() -> None:
-    locked = Config().at_clock(1410)
+    locked = Config().but("timing", lock_sm_mhz=1410)
     assert locked.timing.sm_mhz_asked == 1410
-    assert locked.untimed().timing.sm_mhz_asked is None
-    assert locked.at_clock(None) == locked
+    assert locked.but("timing", enabled=False).timing.sm_mhz_asked is None
+    assert locked.but("timing", lock_sm_mhz=None) == locked
 
 
 @pytest.mark.parametrize("folder", ["configs", "harness/workspace/template/configs"])
@@ -76,12 +76,12 @@ def test_a_younger_key_counts_where_it_is_set() -> None:
     other = Config(limits=LimitsConfig(pass_environment=("CUTLASS_PATH",)))
     assert other.identity["limits"]["pass_environment"] == ["CUTLASS_PATH"]
     assert "lock_sm_mhz" not in Config().identity["timing"]
-    assert Config().at_clock(1410).identity["timing"]["lock_sm_mhz"] == 1410
+    assert Config().but("timing", lock_sm_mhz=1410).identity["timing"]["lock_sm_mhz"] == 1410
     assert "fragile" not in Config().identity["correctness"]
     strict = Config(correctness=CorrectnessConfig(fragile="fail"))
     assert strict.identity["correctness"]["fragile"] == "fail"
-    assert "sanitize" not in Config().sanitized(False).identity["correctness"]
-    assert Config().sanitized(True).identity["correctness"]["sanitize"] is True
+    assert "sanitize" not in Config().but("correctness", sanitize=False).identity["correctness"]
+    assert Config().but("correctness", sanitize=True).identity["correctness"]["sanitize"] is True
 
 
 def test_where_something_is_found_is_no_part_of_the_question() -> None:
@@ -91,11 +91,11 @@ def test_where_something_is_found_is_no_part_of_the_question() -> None:
 def test_a_turn_may_take_longer_where_every_access_is_looked_at() -> None:
     limits = LimitsConfig(turn_s=30.0)
     assert Config(limits=limits).turn_limits == limits
-    assert Config(limits=limits).sanitized(True).turn_limits == replace(limits, turn_s=300.0)
+    assert Config(limits=limits).but("correctness", sanitize=True).turn_limits == replace(limits, turn_s=300.0)
 
 
 def test_the_least_own_share_is_part_of_the_question_where_it_is_asked_for() -> None:
-    assert "min_own_share" not in Config().with_own_share(None).identity["correctness"]
-    assert Config().with_own_share(0.25).identity["correctness"]["min_own_share"] == 0.25
+    assert "min_own_share" not in Config().but("correctness", min_own_share=None).identity["correctness"]
+    assert Config().but("correctness", min_own_share=0.25).identity["correctness"]["min_own_share"] == 0.25
     with pytest.raises(ValueError, match="min_own_share"):
-        Config().with_own_share(1.5)
+        Config().but("correctness", min_own_share=1.5)

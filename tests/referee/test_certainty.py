@@ -29,7 +29,7 @@ def simulated(verdict: Verdict, reason: str = "it failed", *checks: Check, case:
         failure=Failure(reason, "mend it", case),
         checks=checks,
         environment=sim_environment(),
-        config=Config().sanitized(True),
+        config=Config().but("correctness", sanitize=True),
     )
 
 
@@ -121,7 +121,7 @@ def test_faults_limits_and_accusations_go_on(verdict: Verdict) -> None:
 
 
 def test_what_passes_goes_on() -> None:
-    assert not is_certain(passed(environment=sim_environment(), config=Config().sanitized(True)))
+    assert not is_certain(passed(environment=sim_environment(), config=Config().but("correctness", sanitize=True)))
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_the_doctor_names_state_and_remedy(state: Any, remedy: str | None) -> No
 def test_races_that_nobody_looked_for_are_told(
     built: Sequence[bool], sanitize: bool, said: Sequence[str], unsaid: Sequence[str]
 ) -> None:
-    config = Config().sanitized(sanitize)
+    config = Config().but("correctness", sanitize=sanitize)
     evaluations = [
         passed(environment=sim_environment(), config=config, builds=(build(),) if is_built else ())
         for is_built in built

@@ -71,16 +71,16 @@ def one_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> OneGpu:
 
 
 def test_the_clock_is_locked_while_a_solution_is_on_the_gpu(one_gpu: OneGpu) -> None:
-    one_gpu.evaluate(Config().at_clock(1410))
-    one_gpu.evaluate(Config().at_clock(1410))
+    one_gpu.evaluate(Config().but("timing", lock_sm_mhz=1410))
+    one_gpu.evaluate(Config().but("timing", lock_sm_mhz=1410))
     assert one_gpu.evaluated == [[LOCK], [LOCK, RESET, LOCK]]
     assert one_gpu.nvml.calls == [LOCK, RESET, LOCK, RESET]
 
 
 def test_ceilings_are_measured_before_the_clock_is_locked_and_anybody_is_there(one_gpu: OneGpu) -> None:
-    one_gpu.evaluate(Config().at_clock(1410))
+    one_gpu.evaluate(Config().but("timing", lock_sm_mhz=1410))
     assert one_gpu.ceilings == [("580.65",)]
-    one_gpu.evaluate(Config().untimed())
+    one_gpu.evaluate(Config().but("timing", enabled=False))
     assert len(one_gpu.ceilings) == 1
 
 
@@ -89,7 +89,7 @@ def test_ceilings_are_measured_when_a_lane_opens_unless_others_hold_the_gpu(one_
     with one_gpu.lane.lock.held(threading.Event(), lambda what: None):
         one_gpu.lane.open(Config(), environment(driver="580.65"))
     assert one_gpu.ceilings == []
-    one_gpu.lane.open(Config().at_clock(1410), environment(driver="580.65"))
+    one_gpu.lane.open(Config().but("timing", lock_sm_mhz=1410), environment(driver="580.65"))
     assert one_gpu.ceilings == [("580.65",)]
     assert one_gpu.nvml.calls == []
 
@@ -107,7 +107,7 @@ def test_who_waits_for_the_gpu_gets_it_when_nobody_starts_up_any_more(
     assert len(awaited) == 1
 
 
-@pytest.mark.parametrize("config", [Config(), Config().at_clock(1410).untimed()])
+@pytest.mark.parametrize("config", [Config(), Config().but("timing", lock_sm_mhz=1410).but("timing", enabled=False)])
 def test_clocks_are_left_alone_unless_asked_for(one_gpu: OneGpu, config: Config) -> None:
     one_gpu.evaluate(config)
     assert (one_gpu.evaluated, one_gpu.nvml.calls) == ([[]], [])
@@ -125,7 +125,7 @@ def test_the_next_run_resets_what_a_killed_one_left_locked(one_gpu: OneGpu, tmp_
 def test_nothing_is_measured_where_the_clock_cannot_be_locked(one_gpu: OneGpu) -> None:
     one_gpu.nvml.told["SetGpuLockedClocks"] = NO_PERMISSION
     with pytest.raises(MachineError, match="needs root"):
-        one_gpu.evaluate(Config().at_clock(1410))
+        one_gpu.evaluate(Config().but("timing", lock_sm_mhz=1410))
     assert one_gpu.evaluated == []
 
 

@@ -21,7 +21,7 @@ from tests.run.test_cascade import PROBLEM, SOLUTION
 from tests.workspace.made import made_workspace
 
 SOLUTIONS = {"right": SOLUTION, "refused": SOLUTION.replace("+ 1.0f;", "+ 1.0f")}
-PLACES = NodeSettings("sim", Config().without_nvcc(), "0123456789ab")
+PLACES = NodeSettings("sim", Config().but("nvcc", enabled=False), "0123456789ab")
 
 
 @pytest.fixture

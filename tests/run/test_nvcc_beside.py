@@ -123,7 +123,7 @@ def test_without_nvcc_the_simulator_s_word_stands(
 ) -> None:
     if is_missing:
         monkeypatch.setattr(local, "find_nvcc", lambda: None)
-    config = Config() if is_missing else Config().without_nvcc()
+    config = Config() if is_missing else Config().but("nvcc", enabled=False)
     found = run(machine, tmp_path, "good", "gap_good", config=config)
     assert {name: one.verdict.value for name, one in found.items()} == {
         "good": "passed",
@@ -140,6 +140,6 @@ def test_on_a_gpu_nobody_asks(machine: Machine, tmp_path: Path) -> None:
 
 
 def test_config_of_a_run_without_nvcc_is_another_question() -> None:
-    assert Config().without_nvcc().identity != Config().identity
+    assert Config().but("nvcc", enabled=False).identity != Config().identity
     assert "nvcc" not in Config().identity
     assert replace(Config(), nvcc=Config().nvcc) == Config()

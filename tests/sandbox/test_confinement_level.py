@@ -82,7 +82,9 @@ def test_a_worker_that_is_confined_less_than_required_loads_nothing(tmp_path: Pa
 def test_a_run_that_wants_more_than_there_is_never_begins(tmp_path: Path, without_landlock: None) -> None:
     (tmp_path / "problems").mkdir()
     with pytest.raises(MachineError, match="'full' is required"):
-        open_session("sim", tmp_path, tmp_path / "results", Config().confined("full"), 1, lambda what: None)
+        open_session(
+            "sim", tmp_path, tmp_path / "results", Config().but("limits", confinement="full"), 1, lambda what: None
+        )
 
 
 @pytest.mark.sim
