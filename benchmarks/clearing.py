@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from statistics import median
 
 import torch
 
 from harness.model.spread import quartiles
-from harness.model.statistics import median
 from harness.referee.audit.idle_gpu import ProbeKernel
 
 _GIB = 2**30

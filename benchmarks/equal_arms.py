@@ -23,12 +23,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 from harness.builder.workers import Workers
 from harness.devices import Telemetry
 from harness.model.arms import ArmName
 from harness.model.config import Config
-from harness.model.statistics import Interval, median
+from harness.model.statistics import Interval
 from harness.model.timing import Timing
 from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.traced_turn import AroundCalls, output_sizes, read_traced_turn

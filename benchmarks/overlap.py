@@ -22,8 +22,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
-from harness.model.statistics import median
 from harness.run.cores import core_groups, cpu_quota, divide_cores, keep_thread_to
 from harness.run.session import open_session
 from harness.workspace.selection import Task

@@ -18,15 +18,12 @@ _MOST = 200
 
 
 def problems(context: typer.Context, incomplete: str) -> list[str]:
-    workspace = _workspace(context)
-    return _starting(workspace.problem_names() if workspace else [], incomplete)
+    return _starting(_workspace(context).problem_names(), incomplete)
 
 
 def solutions(context: typer.Context, incomplete: str) -> list[str]:
     """Names that belong to the problems on the line, else all."""
     workspace = _workspace(context)
-    if workspace is None:
-        return []
     words = _given(context, "problem") + _given(context, "evaluation")
     named = [name for name in words if name in workspace.problem_names()]
     found = {solution for name in named or workspace.problem_names() for solution in workspace.solution_names(name)}
@@ -35,17 +32,14 @@ def solutions(context: typer.Context, incomplete: str) -> list[str]:
 
 def problems_then_solutions(context: typer.Context, incomplete: str) -> list[str]:
     """Complete `harness run PROBLEM SOLUTION…`."""
-    words, workspace = _given(context, "what"), _workspace(context)
-    if not words or workspace is None:
-        return problems(context, incomplete)
-    return _starting(workspace.solution_names(words[0]), incomplete)
+    if words := _given(context, "what"):
+        return _starting(_workspace(context).solution_names(words[0]), incomplete)
+    return problems(context, incomplete)
 
 
 def cases(context: typer.Context, incomplete: str) -> list[str]:
     """Names that belong to the problems on the line, else all."""
     workspace = _workspace(context)
-    if workspace is None:
-        return []
     found: set[str] = set()
     for name in _given(context, "what")[:1] or _given(context, "problem") or workspace.problem_names():
         try:
@@ -56,8 +50,7 @@ def cases(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def configs(context: typer.Context, incomplete: str) -> list[str]:
-    workspace = _workspace(context)
-    folder = workspace.root / "configs" if workspace else Path("configs")
+    folder = _workspace(context).root / "configs"
     return _starting([path.stem for path in folder.glob("*.yaml")], incomplete)
 
 
@@ -72,15 +65,14 @@ def baselines(incomplete: str) -> list[str]:
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:
     """The newest first: a run's name begins with its time."""
-    folder = _results(context)
-    names = sorted({path.parent.name for path in folder.glob("*/*.jsonl")}, reverse=True) if folder else []
+    names = sorted({path.parent.name for path in _results(context).glob("*/*.jsonl")}, reverse=True)
     return [name for name in names if name.startswith(incomplete)][:_MOST]
 
 
 def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Identifiers, the newest first, each with what it was."""
     folder = _results(context)
-    if folder is None or not folder.is_dir():
+    if not folder.is_dir():
         return []
     from harness.store.index import open_index
 
@@ -105,20 +97,20 @@ def explained_words(incomplete: str) -> list[str]:
     return _starting(list(everything_explained()), incomplete)
 
 
-def _workspace(context: typer.Context) -> Workspace | None:
-    from harness.workspace.workspace import find_workspace
+def _workspace(context: typer.Context) -> Workspace:
+    """The one that the line names or stands in; where there is none, one with nothing in it."""
+    from harness.workspace.workspace import Workspace, find_workspace
 
-    start = context.find_root().params.get("workspace") or Path.cwd()
+    start = Path(context.find_root().params.get("workspace") or Path.cwd()).absolute()
     try:
-        return find_workspace(Path(start).absolute())
+        return find_workspace(start)
     except HarnessError:
-        return None
+        return Workspace(start)
 
 
-def _results(context: typer.Context) -> Path | None:
+def _results(context: typer.Context) -> Path:
     chosen = context.params.get("results")
-    workspace = _workspace(context)
-    return Path(chosen) if chosen else workspace.results if workspace else None
+    return Path(chosen) if chosen else _workspace(context).results
 
 
 def _given(context: typer.Context, parameter: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import field
 from functools import cached_property
+from statistics import median
 from typing import Annotated
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
@@ -18,7 +19,6 @@ from harness.model.statistics import (
     between_workers,
     delta_of,
     held_up,
-    median,
     paired_ratio,
     speed_verdict,
     starts_of,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from harness.model.arms import OF_STEPS, ArmName, Baseline
 from harness.model.metric_timing import MetricTiming
 from harness.model.spread import mann_kendall, theil_sen, two_levels
-from harness.model.statistics import LEAST_BLOCKS, median
+from harness.model.statistics import LEAST_BLOCKS
 
 WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in

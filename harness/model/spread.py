@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from harness.model.statistics import median
+from statistics import median, quantiles
 
 FENCE = 3.0
 """Tukey's outer fence, in interquartile ranges beyond a quartile. Of normally distributed values one in 400,000 lies
@@ -27,7 +25,7 @@ def quartiles(values: Sequence[float]) -> tuple[float, float]:
     """The first and the third, interpolated between neighbours as numpy's are by default (R's type 7)."""
     if len(values) == 1:
         return values[0], values[0]
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    low, _, high = quantiles(values, n=4, method="inclusive")
     return low, high
 
 

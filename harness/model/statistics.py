@@ -13,7 +13,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, median
 from typing import Literal
 
 BETWEEN_WORKERS = 0.003
@@ -73,14 +73,6 @@ class Interval:
     def half_width(self) -> float:
         """Half the width relative to the estimate."""
         return (self.high - self.low) / 2 / self.estimate
-
-
-def median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if not ordered:
-        raise ValueError("no values, no median")
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def usual_mean(values: Sequence[float]) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from statistics import median
 from typing import Any, Literal
 
 from harness.model.arms import ArmName, Metric
 from harness.model.evaluation import Evaluation
 from harness.model.spread import fences, median_deviation, quartiles
-from harness.model.statistics import Interval, SpeedVerdict, median, median_interval
+from harness.model.statistics import Interval, SpeedVerdict, median_interval
 from harness.model.timing import PeakMemory, Timing, fastest_baseline
 from harness.reports.baselines import remarks_on_baselines
 from harness.reports.blocks import Block, Column, Line, Span, Table, number

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from statistics import median
 
 import pytest
 
 from harness.model.arms import ArmName
-from harness.model.statistics import BETWEEN_WORKERS, LEAST_DELTA, median, paired_ratio, pairs, speed_verdict
+from harness.model.statistics import BETWEEN_WORKERS, LEAST_DELTA, paired_ratio, pairs, speed_verdict
 from harness.model.timing import TimerOverhead, Timing, Turn
 from tests.coverage import covers
 from tests.machine import heavy

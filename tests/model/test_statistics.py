@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import astuple
-from statistics import pstdev
+from statistics import median, pstdev
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from harness.model.statistics import (
     Interval,
     between_workers,
     geometric_mean,
-    median,
     median_interval,
     of_medians,
     paired_ratio,
@@ -34,18 +33,6 @@ def paired(numerators: Sequence[float], denominators: Sequence[float], **options
 def long_ratio(numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int] = ()) -> Interval:
     """Of a quarter of an hour and more, of which a few ns are nothing."""
     return paired([1e12 * one for one in numerators], [1e12 * one for one in denominators], fresh_at=fresh_at)
-
-
-@pytest.mark.parametrize(
-    ("values", "middle"), [([3.0], 3.0), ([5.0, 1.0, 3.0], 3.0), ([4.0, 1.0, 3.0, 2.0], 2.5), ([1, 2], 1.5)]
-)
-def test_median(values: list[float], middle: float) -> None:
-    assert median(values) == middle
-
-
-def test_no_values_have_no_median() -> None:
-    with pytest.raises(ValueError, match="no median"):
-        median([])
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])

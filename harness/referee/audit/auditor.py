@@ -9,10 +9,10 @@ import dataclasses
 import functools
 from collections import defaultdict
 from pathlib import Path
+from statistics import median
 
 from harness.model.arms import ArmName
 from harness.model.evaluation import Work
-from harness.model.statistics import median
 from harness.model.trace import Trace
 from harness.referee.audit import idle_gpu, impossible_speed, phases, tail, trace, wall_clock
 from harness.referee.audit.claims import require_originals, require_plausible

@@ -10,11 +10,12 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Protocol
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
-from harness.model.statistics import LEAST_BLOCKS, median
+from harness.model.statistics import LEAST_BLOCKS
 from harness.model.timing import Row, TimerOverhead, Timing, Turn
 from harness.referee.buffers.slots import drawn_lengths
 from harness.referee.timing.references import references_of

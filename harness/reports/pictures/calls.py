@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
+from statistics import median
 
 from harness.model.arms import ArmName
 from harness.model.spread import fences, quartiles
-from harness.model.statistics import Interval, median, median_interval
+from harness.model.statistics import Interval, median_interval
 from harness.model.timing import Timing, Turn
 from harness.reports.pictures.drawing import MARKERS
 from harness.reports.untrusted import one_line
