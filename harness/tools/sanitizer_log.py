@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from harness.model.instruments import SanitizerFinding, SanitizerTool
 
 _PREFIX = "========="
 _SKIPPED = re.compile(
@@ -36,20 +38,11 @@ _AFTERMATH = {
 """Errors that every call returns after a kernel has failed (cudaError_t's 'sticky' ones)."""
 
 
-@dataclass(frozen=True)
-class AlikeReports:
-    """Reports that are alike but for the thread. `frames`: the host's call stack, 'function in file:line' each."""
+class Reported(NamedTuple):
+    """Reports that are alike but for the thread, before anybody says whose they are: the kernel is named by its symbol.
+    `frames`: the host's call stack, 'function in file:line' each."""
 
-    kind: str
-    kernel: str | None
-    """Its symbol, as the tool prints it."""
-    source: str | None
-    count: int
-    block: tuple[int, int, int] | None = None
-    thread: tuple[int, int, int] | None = None
-    address: int | None = None
-    nbytes: int | None = None
-    details: tuple[str, ...] = ()
+    finding: SanitizerFinding
     frames: tuple[str, ...] = ()
 
 
@@ -58,22 +51,22 @@ class SanitizerLog:
     """`total`: what the tool counted; None where it wrote no summary, so didn't get to the end. `unprinted`: those of
     them that it left out, beyond a hundred. `complaints`: what it says of its own troubles."""
 
-    reported: tuple[AlikeReports, ...]
+    reported: tuple[Reported, ...]
     total: int | None
     unprinted: int
     complaints: tuple[str, ...]
 
 
-def read_log(text: str) -> SanitizerLog:
+def read_log(text: str, tool: SanitizerTool) -> SanitizerLog:
     """Read the file that --log-file names: the program's own output doesn't belong in it."""
-    found: list[AlikeReports] = []
+    found: list[Reported] = []
     complaints: list[str] = []
     for block in _blocks(text):
         if _INTERNAL.search(block[0]) and not _RACE.search(block[0]):
             complaints.append(" ".join(block))
-        elif report := _report(block):
+        elif report := _report(block, tool):
             found.append(report)
-    has_failed = any(report.kernel is not None for report in found)
+    has_failed = any(report.finding.kernel is not None for report in found)
     kept = [report for report in found if not (has_failed and _is_aftermath(report))]
     unprinted = _UNPRINTED.search(text)
     return SanitizerLog(_together(kept), _total(text), int(unprinted[1]) if unprinted else 0, tuple(complaints))
@@ -96,7 +89,7 @@ def _blocks(text: str) -> Iterator[list[str]]:
         yield block
 
 
-def _report(block: Sequence[str]) -> AlikeReports | None:
+def _report(block: Sequence[str], tool: SanitizerTool) -> Reported | None:
     """Return None for what names neither a kernel nor a call."""
     headline, *rest = block
     frames = tuple(line.removeprefix(_FRAME).strip() for line in rest if line.startswith(_FRAME))
@@ -105,8 +98,9 @@ def _report(block: Sequence[str]) -> AlikeReports | None:
         # frames of Python come behind all native ones, the innermost first
         kind, innermost = f"{match['error']} from {match['call']}", _found(_PYTHON_FRAME, frames)
         line = innermost and innermost["source"]
-        return AlikeReports(kind, kernel=None, source=line, count=1, details=(match["why"],), frames=frames)
-    return _race([headline, *lines]) if _RACE.search(headline) else _fault(headline, lines, frames)
+        return Reported(SanitizerFinding(tool, kind, None, False, source=line, details=(match["why"],)), frames)
+    found = _race([headline, *lines], tool) if _RACE.search(headline) else _fault(headline, lines, tool)
+    return Reported(found, frames) if found else None
 
 
 def _found(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
@@ -114,25 +108,25 @@ def _found(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | No
     return next((match for line in lines if (match := pattern.search(line))), None)
 
 
-def _fault(headline: str, lines: Sequence[str], frames: tuple[str, ...]) -> AlikeReports | None:
+def _fault(headline: str, lines: Sequence[str], tool: SanitizerTool) -> SanitizerFinding | None:
     place, size = _found(_PLACE, lines), _SIZE.search(headline)
     thread, address = (_found(pattern, reversed(lines)) for pattern in (_THREAD, _ADDRESS))
     numbers: Any = tuple(map(int, thread.groups())) if thread else ()
-    return place and AlikeReports(
+    return place and SanitizerFinding(
+        tool=tool,
         kind=_SIZE.sub("", headline).rstrip("."),
         kernel=place["kernel"],
+        is_own=False,
         source=place["source"],
-        count=1,
         block=numbers[3:] or None,
         thread=numbers[:3] or None,
         address=int(address[1], 16) if address else None,
         nbytes=int(size[1]) if size else None,
         details=tuple(line for line in lines if not (_PLACE.search(line) or _THREAD.search(line))),
-        frames=frames,
     )
 
 
-def _race(lines: Sequence[str]) -> AlikeReports | None:
+def _race(lines: Sequence[str], tool: SanitizerTool) -> SanitizerFinding | None:
     """A line for each of the accesses; the last of those that go together says how many hazards they make."""
     accesses = [
         (access["kind"].lower(), place)
@@ -142,25 +136,29 @@ def _race(lines: Sequence[str]) -> AlikeReports | None:
     if not accesses:
         return None
     kinds = [kind for kind, _ in accesses]
-    return AlikeReports(
+    return SanitizerFinding(
+        tool=tool,
         kind=f"Race between a {' and a '.join(kinds)}",
         kernel=accesses[0][1]["kernel"],
+        is_own=False,
         source=accesses[0][1]["source"],
         count=sum(int(place["hazards"] or 0) for _, place in accesses) or 1,
         details=tuple(f"{kind} at {place['source'] or 'an unknown line'}" for kind, place in accesses),
     )
 
 
-def _is_aftermath(report: AlikeReports) -> bool:
-    return report.kernel is None and report.kind.split(" ")[0] in _AFTERMATH
+def _is_aftermath(report: Reported) -> bool:
+    return report.finding.kernel is None and report.finding.kind.split(" ")[0] in _AFTERMATH
 
 
-def _together(reports: Sequence[AlikeReports]) -> tuple[AlikeReports, ...]:
-    alike: dict[tuple[str, str | None, str | None], AlikeReports] = {}
+def _together(reports: Sequence[Reported]) -> tuple[Reported, ...]:
+    alike: dict[tuple[str, str | None, str | None], Reported] = {}
     for report in reports:
-        key = (report.kind, report.kernel, report.source)
-        first = alike.get(key)
-        alike[key] = report if first is None else replace(first, count=first.count + report.count)
+        found = report.finding
+        first = alike.setdefault((found.kind, found.kernel, found.source), report)
+        if first is not report:
+            counted = replace(first.finding, count=first.finding.count + found.count)
+            alike[found.kind, found.kernel, found.source] = first._replace(finding=counted)
     return tuple(alike.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.builder.compiler_log import demangled
@@ -15,7 +16,7 @@ from harness.run.gpu_lock import alone_on_gpu
 from harness.sandbox.wire.device import KernelRun
 from harness.tools.arm_task import Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
-from harness.tools.sanitizer_log import AlikeReports, SanitizerLog, read_log
+from harness.tools.sanitizer_log import Reported, SanitizerLog, read_log
 from harness.tools.sources import locate
 from harness.tools.target import Inspection, Target, refusal
 from harness.tools.tool_process import Ended
@@ -66,9 +67,9 @@ def look(bench: Bench, tool: SanitizerTool, asked: Inspection) -> ToolRun:
     log.unlink(missing_ok=True)
     command = sanitizer_command(asked.program, tool, log)
     ended = bench.run(command, Calls("plain", 1, warm_ups=0), printed, asked.timeout_s, _VARIABLES)
-    said = read_log(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+    said = read_log(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "", tool)
     report = bench.report()
-    findings = judged(tool, said.reported, bench.builds, report.sources, asked.target)
+    findings = judged(said.reported, bench.builds, report.sources, asked.target)
     complaint = _complaint(said, ended, printed)
     if complaint is None and not findings:
         bench.require_done(ended, printed)
@@ -78,8 +79,7 @@ def look(bench: Bench, tool: SanitizerTool, asked: Inspection) -> ToolRun:
 
 
 def judged(
-    tool: SanitizerTool,
-    reported: Iterable[AlikeReports],
+    reported: Iterable[Reported],
     builds: Sequence[ExtensionBuild],
     sources: Sequence[InlineSource],
     target: Target,
@@ -90,33 +90,28 @@ def judged(
     origins = Origins(own_kernels(builds), (), in_framework_libraries, written.leaves_to_torch)
     libraries = tuple(f" in {build.name}.so" for build in builds)
 
-    def finding(one: AlikeReports) -> SanitizerFinding:
-        (name,) = demangled([one.kernel]) if one.kernel else (None,)
-        source, text = locate(one.source, sources, folder) if one.source else (None, None)
-        return SanitizerFinding(
-            tool=tool,
-            kind=one.kind,
+    def finding(one: Reported) -> SanitizerFinding:
+        found = one.finding
+        (name,) = demangled([found.kernel]) if found.kernel else (None,)
+        source, text = locate(found.source, sources, folder) if found.source else (None, None)
+        return replace(
+            found,
             kernel=name,
             is_own=target.solution is not None and _is_own(one, name, origins, libraries),
-            count=one.count,
             source=source,
             text=text,
-            block=one.block,
-            thread=one.thread,
-            address=one.address,
-            nbytes=one.nbytes,
-            details=tuple(_LINE.sub(lambda m: locate(m[1], sources, folder)[0], line) for line in one.details),
+            details=tuple(_LINE.sub(lambda m: locate(m[1], sources, folder)[0], line) for line in found.details),
         )
 
     return tuple(finding(one) for one in reported)
 
 
-def _is_own(one: AlikeReports, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
+def _is_own(one: Reported, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
     """Tell by the kernel, as in a trace; a call by whether the solution's compiled code made it: torch and cuDNN try
     calls that fail, and that they get over."""
-    if one.kernel is None or name is None:
+    if one.finding.kernel is None or name is None:
         return any(frame.endswith(libraries) for frame in one.frames)
-    return origins.of(KernelRun(one.kernel, 0, 0, 0, "kernel"), name) == "own"
+    return origins.of(KernelRun(one.finding.kernel, 0, 0, 0, "kernel"), name) == "own"
 
 
 def _complaint(said: SanitizerLog, ended: Ended, printed: Path) -> str | None:

@@ -102,8 +102,8 @@ def look(program: Path, library: Path, cases: Sequence[str], tool: SanitizerTool
         return Look(tuple(cases), tool, None)
     if not log.exists():
         raise SystemExit(f"{' '.join(command)}\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
-    found = read_log(log.read_text())
-    return Look(tuple(cases), tool, tuple(report.kind for report in found.reported))
+    found = read_log(log.read_text(), tool)
+    return Look(tuple(cases), tool, tuple(report.finding.kind for report in found.reported))
 
 
 def run_cases(library: Path, cases: Sequence[str]) -> None:
