@@ -50,13 +50,13 @@ ALLOWED = {
         *{"run", "referee", "builder", "sandbox", "wire", "worker", "devices"},
         *{"workspace", "model", "errors", "plain_file"},
     },
-    "reports": {"face", "store", "model", "errors"},
+    "reports": {"face", "store", "model", "errors", "suggest"},
     # What a session takes and gives, and what a caller may name instead.
     "api": {"run", "workspace", "store", "model", "errors"},
     "serve": {"face", "api", "workspace", "store", "model", "errors"},
     # An agent's tools look at kernels like the command line; adapters use what a caller of the package has.
     "integrations": {
-        *{"face", "api", "tools", "reports", "devices", "workspace", "store", "model", "errors", "suggest"},
+        *{"face", "api", "tools", "reports", "devices", "workspace", "store", "model", "errors"},
     },
     "cli": {
         "integrations",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -39,8 +40,7 @@ def _show_findings(json: bool) -> None:
     findings = examine()
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
     if json:
-        rows = [{"name": f.name, "state": f.state, "detail": f.detail, "remedy": f.remedy} for f in findings]
-        print_json({"findings": rows, "usable": usable}, indent=2)
+        print_json({"findings": [asdict(finding) for finding in findings], "usable": usable}, indent=2)
     else:
         print_report(findings_table(findings))
     raise typer.Exit(exit_codes.PASSED if usable else exit_codes.MACHINE)

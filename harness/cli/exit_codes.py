@@ -9,7 +9,7 @@ from harness.model.verdict import Verdict
 
 if TYPE_CHECKING:  # `harness --help` needs none of them, and they take 0.05 s
     from harness.model.evaluation import Evaluation
-    from harness.model.gate import GateReport, Outcome
+    from harness.model.gate import Outcome
     from harness.model.instruments import Sanitizing
     from harness.model.problem_check import ProblemCheck
 
@@ -33,10 +33,6 @@ def of_evaluations(evaluations: Sequence[Evaluation]) -> int:
     return MACHINE if verdicts or ours or not evaluations else PASSED
 
 
-def of_gate(report: GateReport) -> int:
-    return _OF_OUTCOMES[report.outcome]
-
-
 def of_problems(checks: Sequence[ProblemCheck]) -> int:
     """A wrong answer that is let pass outweighs a problem that nobody could examine here."""
     if any(check.let_pass or check.complaints for check in checks):
@@ -51,7 +47,7 @@ def of_sanitizing(sanitizing: Sanitizing) -> int:
     return PASSED if sanitizing.is_whole else MACHINE
 
 
-_OF_OUTCOMES: dict[Outcome, int] = {
+OF_OUTCOMES: dict[Outcome, int] = {
     "passed": PASSED,
     "failed": FAILED,
     "broken": MACHINE,

@@ -176,7 +176,7 @@ def gate(
     opener = partial(_opened, backend, workspace.root, kept, seed, sanitize, require_confinement, quiet)
     report = decide(workspace, request, opener)
     outputs.deliver(report, token)
-    raise typer.Exit(exit_codes.of_gate(report))
+    raise typer.Exit(exit_codes.OF_OUTCOMES[report.outcome])
 
 
 @contextmanager

@@ -131,27 +131,21 @@ def _looking(quiet: bool) -> Iterator[Callable[[str], None]]:
     A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how.
     """
     end_politely()
+    from rich.console import Console
+    from rich.text import Text
+
     from harness.reports import quoted
     from harness.tools import ArmFailed
 
+    console = Console(stderr=True, quiet=quiet)
     try:
-        with _telling(quiet) as say:
-            yield say
+        if console.is_terminal:
+            with console.status("looking for the GPU") as status:
+                yield lambda what: status.update(Text(what))
+        else:
+            yield lambda what: console.print(Text(f"… {what}"))
     except ArmFailed as failed:
         if failed.details:
             typer.echo(quoted(failed.details.rstrip(), "| "), err=True)
         typer.echo(quoted(str(failed), "harness: "), err=True)
         raise typer.Exit(exit_codes.FAILED) from None
-
-
-@contextmanager
-def _telling(quiet: bool) -> Iterator[Callable[[str], None]]:
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True, quiet=quiet)
-    if not console.is_terminal:
-        yield lambda what: console.print(Text(f"… {what}"))
-        return
-    with console.status("looking for the GPU") as status:
-        yield lambda what: status.update(Text(what))

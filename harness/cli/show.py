@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,19 +121,15 @@ def explain(
 
     Example: harness explain wall_clock
     """
-    from harness.reports import all_explained, everything_explained, explained
+    from harness.reports import all_explained, everything_explained, explained, explanation_of
 
-    known = everything_explained()
-    word = word and word.lower()
-    if word is not None and word not in known:
-        from harness.suggest import did_you_mean
-
-        guess = did_you_mean(word, known)
-        hint = guess if "Did you mean" in guess else " 'harness explain' lists them."
-        raise UsageError(f"no verdict, check, word of a timing or finding is '{word}'.{hint}")
-    chosen = known if word is None else {word: known[word]}
-    if json:
-        texts = {name: dataclasses.asdict(explanation) for name, explanation in chosen.items()}
-        print_json(texts if word is None else {"name": word, **texts[word]}, indent=2)
+    if word is not None:
+        name, found = explanation_of(word)
+        if json:
+            print_json({"name": name, **asdict(found)}, indent=2)
+        else:
+            print_report(explained(name, found))
+    elif json:
+        print_json({name: asdict(explanation) for name, explanation in everything_explained().items()}, indent=2)
     else:
-        print_report(all_explained() if word is None else explained(word, chosen[word]))
+        print_report(all_explained())

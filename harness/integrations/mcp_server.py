@@ -24,8 +24,8 @@ from harness.model.evaluation import Evaluation
 from harness.model.instruments import SANITIZER_TOOLS
 from harness.reports import (
     all_explained,
-    everything_explained,
     explained,
+    explanation_of,
     plain_text,
     profile_report,
     run_report,
@@ -34,7 +34,6 @@ from harness.reports import (
     show_report,
 )
 from harness.store.index import open_index
-from harness.suggest import did_you_mean
 from harness.workspace.selection import tasks_of
 from harness.workspace.workspace import Workspace
 
@@ -115,12 +114,7 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         self, word: Annotated[str | None, Field(description="Such as wrong_values. Default: a list.")] = None
     ) -> str:
         """Explain a verdict, a check or another word of a report: what it means, what causes it, what to do."""
-        if word is None:
-            return plain_text(all_explained())
-        known = everything_explained()
-        if word.lower() not in known:
-            raise UsageError(f"no verdict, check, word of a timing or finding is '{word}'.{did_you_mean(word, known)}")
-        return plain_text(explained(word.lower(), known[word.lower()]))
+        return plain_text(all_explained() if word is None else explained(*explanation_of(word)))
 
     def profile(self, problem: Problem, solution: Solution = None, code: Code = None, case: Case = None) -> str:
         """Show what limits a solution's kernels: bandwidth, occupancy, registers, bank conflicts, stalls; and the

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import field
 from functools import cached_property
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
@@ -170,10 +170,14 @@ class MetricTiming:
 
     @cached_property
     def _calls_by_block(self) -> dict[ArmName, list[list[int]]]:
-        found: dict[ArmName, dict[int, list[int]]] = {arm: {} for arm in self.arms}
+        return {arm: self._by_block(arm, "call_ns") for arm in self.arms}
+
+    def _by_block(self, arm: ArmName, times: Literal["call_ns", "launch_ns"]) -> list[list[int]]:
+        blocks: dict[int, list[int]] = {}
         for turn in self.turns:
-            found[turn.arm].setdefault(turn.block, []).extend(turn.call_ns)
-        return {arm: [blocks[number] for number in sorted(blocks)] for arm, blocks in found.items()}
+            if turn.arm == arm and (found := getattr(turn, times)):
+                blocks.setdefault(turn.block, []).extend(found)
+        return [blocks[number] for number in sorted(blocks)]
 
     def time_ns(self, arm: ArmName) -> float:
         """Return the time that a call takes: the median of the blocks' values."""
@@ -244,11 +248,7 @@ class MetricTiming:
 
     def block_launch_ns(self, arm: ArmName) -> tuple[float, ...]:
         """The median of the arm's launch times in each block."""
-        blocks: dict[int, list[int]] = {}
-        for turn in self.turns:
-            if turn.arm == arm and turn.launch_ns:
-                blocks.setdefault(turn.block, []).extend(turn.launch_ns)
-        return tuple(median(blocks[number]) for number in sorted(blocks))
+        return tuple(map(median, self._by_block(arm, "launch_ns")))
 
     @property
     def delta(self) -> float:

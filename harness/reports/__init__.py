@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.reports.compare import compare_report
     from harness.reports.diff import Difference, difference_json, difference_report
     from harness.reports.evaluation import log_text, show_report, source_text
-    from harness.reports.explain import all_explained, everything_explained, explained
+    from harness.reports.explain import all_explained, everything_explained, explained, explanation_of
     from harness.reports.export import kernelbench_files, score_json, scores_table, timings_csv, to_csv, to_kernelbench
     from harness.reports.gate import gate_json, gate_report, snapshot_table
     from harness.reports.github import (

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import yaml
 
+from harness.errors import UsageError
 from harness.model.simulator_findings import FINDING_KINDS, FindingKind
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Block, Column, Line, Section, Span, Table
 from harness.reports.terminal import Report, reporting
+from harness.suggest import did_you_mean
 
 _TEXTS = Path(__file__).with_name("explanations.yaml")
 _MORE = "'harness explain NAME' says more of one; docs/referee.md, docs/timing.md and docs/simulator_faults.md of all."
@@ -46,6 +48,16 @@ def explanations() -> dict[str, dict[str, Explanation]]:
 def everything_explained() -> dict[str, Explanation]:
     """Verdicts, then checks, then the words of a timing, then what the simulator finds."""
     return {name: explanation for words in explanations().values() for name, explanation in words.items()}
+
+
+def explanation_of(word: str) -> tuple[str, Explanation]:
+    """Look a word up, in whatever case it is written. Raises: UsageError, with a suggestion."""
+    known, name = everything_explained(), word.lower()
+    if name not in known:
+        guess = did_you_mean(name, known)
+        hint = guess if "Did you mean" in guess else " 'harness explain' lists them."
+        raise UsageError(f"no verdict, check, word of a timing or finding is '{name}'.{hint}")
+    return name, known[name]
 
 
 def explained(name: str, explanation: Explanation) -> Report:

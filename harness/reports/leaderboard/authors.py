@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from harness.model.kernelbench import pass_at_k
 from harness.model.ranking import FastP, fast_p_of
@@ -62,6 +63,7 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
     for one in samples:
         by_problem[one.entry.problem].append(one.entry.verdict.passed)
     counts = [(len(each), sum(each)) for each in by_problem.values()]
+    chances = {k: [pass_at_k(n, right, k) for n, right in counts if n >= k] for k in PASS_AT}
     speedups = [one.entry.speedup for one in samples if one.rank is not None and one.entry.speedup]
     return AuthorTotal(
         author=one_line(shortened(author, _LONGEST_NAME)),
@@ -69,11 +71,7 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
         problems=len(by_problem),
         samples=len(samples),
         passed=sum(one.entry.verdict.passed for one in samples),
-        pass_at_k={k: _mean([pass_at_k(n, right, k) for n, right in counts if n >= k]) for k in PASS_AT},
+        pass_at_k={k: fmean(chances[k]) if chances[k] else None for k in PASS_AT},
         fast_p=fast_p_of(speedups, len(samples)),
         mean=geometric_mean(speedups) if speedups else None,
     )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -120,15 +120,17 @@ class Samples:
     @cached_property
     def is_log(self) -> bool:
         """True where calls lie so far apart that a linear axis would show the slowest alone."""
-        return self._slowest / self._fastest > _FAR_APART
+        fastest, slowest = self._ends_ns
+        return slowest / fastest > _FAR_APART
 
     @cached_property
     def range_ns(self) -> tuple[float, float]:
         """The axis of all arms, from below the fastest call to above the slowest."""
+        fastest, slowest = self._ends_ns
         if self.is_log:
-            return self._fastest / 1.15, self._slowest * 1.15
-        margin = 0.06 * (self._slowest - self._fastest) or 0.01 * self._slowest
-        return self._fastest - margin, self._slowest + margin
+            return fastest / 1.15, slowest * 1.15
+        margin = 0.06 * (slowest - fastest) or 0.01 * slowest
+        return fastest - margin, slowest + margin
 
     @cached_property
     def bins_ns(self) -> tuple[float, ...]:
@@ -136,12 +138,9 @@ class Samples:
         return _edges(*self.range_ns, _COMMON_BINS, self.is_log)
 
     @cached_property
-    def _fastest(self) -> int:
-        return min(min(arm.ns) for arm in self.arms)
-
-    @cached_property
-    def _slowest(self) -> int:
-        return max(max(arm.ns) for arm in self.arms)
+    def _ends_ns(self) -> tuple[int, int]:
+        calls = [ns for arm in self.arms for ns in arm.ns]
+        return min(calls), max(calls)
 
 
 def counts(values: Sequence[float], edges: Sequence[float]) -> list[int]:
