@@ -18,7 +18,7 @@ from harness.reports import markdown
 from harness.reports.baselines import over_table
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, Words, number, table_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
-from harness.reports.leaderboard.rules import Candidate, title_of
+from harness.reports.leaderboard.rules import TITLES, Candidate
 from harness.reports.leaderboard.words import (
     ClassTotal,
     RowView,
@@ -63,7 +63,7 @@ def save_leaderboard_plot(board: Board, path: Path) -> None:
         ending = ", end to end" if problem.metric == "end_to_end" else ""
         for standing in problem.standings:
             if standing.rank is not None and standing.entry.speedup:
-                name = f"{one_line(problem.name)}, {title_of(standing.precision_class)}{ending}"
+                name = f"{one_line(problem.name)}, {TITLES[standing.precision_class]}{ending}"
                 label = f"{standing.rank}  {textwrap.shorten(one_line(standing.entry.solution), 24)}"
                 groups.setdefault(name, []).append((label, standing.entry.speedup))
     if not groups:
@@ -167,7 +167,7 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[Block]:
         yield Line(note, "unsure")
     ranked = [standing for standing in problem.standings if standing.rank is not None]
     for precision_class, group in groupby(ranked, key=lambda standing: standing.precision_class):
-        yield Section(title_of(precision_class), list(_ranking(list(group), baseline)), is_inset=False)
+        yield Section(TITLES[precision_class], list(_ranking(list(group), baseline)), is_inset=False)
     if not ranked:
         yield Line("nothing ranked")
     unranked = [standing for standing in problem.standings if standing.rank is None]

@@ -28,10 +28,10 @@ from harness.reports.evaluation import environment_facts
 from harness.reports.leaderboard.authors import PASS_AT, AuthorTotal, authors
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.problem_page import ProblemView
-from harness.reports.leaderboard.rules import title_of
+from harness.reports.leaderboard.rules import TITLES
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import ClassTotal, RowView, left_out_note, rules, totals, verdict_counts
-from harness.reports.numbers import format_ms, format_rate, format_speedup
+from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup
 from harness.reports.pictures.drawing import page_svg, stylesheet
 from harness.reports.pictures.speedups import (
     Curve,
@@ -101,7 +101,7 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
             by_author=_by_author(problems) if not is_matrix else ([], []),
             rows=rows[:_MOST_ROWS],
             more=_more(rows[_MOST_ROWS:], has_light, has_own),
-            authors=[(one, format_speedup(one.mean)) for one in by_author],
+            authors=by_author,
             has_authors=len({one.entry.author for one in solutions}) > 1,
             pass_at=PASS_AT,
             author_curves=_author_curves(by_author),
@@ -111,10 +111,7 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
             apart=_apart(solutions),
             has_own=has_own,
             has_light=has_light,
-            totals=[
-                (title_of(total.precision_class), total, format_speedup(total.mean_of_best), left_out_note(total) or "")
-                for total in sums
-            ],
+            totals=[(total, left_out_note(total)) for total in sums],
             fast_p=_fast_p(sums),
             failures=_verdicts(board, solutions, are_failures=True),
             unjudged=_verdicts(board, solutions, are_failures=False),
@@ -141,6 +138,9 @@ def _templates() -> Environment:
         "shortened": shortened,
         "ms": format_ms,
         "rate": format_rate,
+        "speedup": format_speedup,
+        "moment": format_moment,
+        "title_of": TITLES.get,
     }
     return environment
 
@@ -310,7 +310,7 @@ def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[tuple[Curve, Mar
     """The chart, and each curve with its look; None where nothing was timed."""
     curves = []
     for series, total in enumerate(total for total in sums if total.of_all):
-        title = title_of(total.precision_class)
+        title = TITLES[total.precision_class]
         curves.append(Curve(f"{title}, every solution", series, False, total.of_all))
         curves.append(Curve(f"{title}, best of each problem", series, True, total.of_best))
     return (page_svg(fast_p_chart(curves)), [(one, page_svg(one.sample)) for one in curves]) if curves else None

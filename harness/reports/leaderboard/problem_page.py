@@ -15,7 +15,7 @@ from harness.model.evaluation import Work
 from harness.reports.leaderboard.board import ProblemBoard
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import RowView, problem_note
-from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words, work_words
+from harness.reports.numbers import format_ms, format_rate, format_speedup, light_words, work_words
 from harness.reports.pictures.axes import Scale
 from harness.reports.pictures.drawing import page_svg
 from harness.reports.pictures.roof import Roof, roof_of
@@ -156,14 +156,6 @@ class ProblemView:
         """The chart; None where no solution was measured twice."""
         measured = [_measurement(entry) for entry in self.newest]
         return page_svg(history_chart(measured)) if len({one.name for one in measured}) < len(measured) else None
-
-    @property
-    def measurements(self) -> list[tuple[str, str, str, str]]:
-        """Newest first: time, solution, speed-up, commit."""
-        return [
-            (format_moment(one.started_at), one.solution, format_speedup(one.speedup), one.commit or "—")
-            for one in reversed(self.newest)
-        ]
 
     @cached_property
     def ranked(self) -> list[RowView]:

@@ -25,12 +25,13 @@ _CLASSES: dict[str, PrecisionClass] = {
     "bfloat16": "half",
 }
 
-_TITLES: dict[PrecisionClass, str] = {
+TITLES: dict[PrecisionClass, str] = {
     "float64": "float64",
     "float32": "strict float32",
     "tf32": "tf32",
     "half": "half (float16, bfloat16)",
 }
+"""The classes in headings."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +141,6 @@ def class_of(entry: Entry) -> PrecisionClass:
     A word that this version doesn't know counts as half: the class in which it can wrong nobody.
     """
     return _CLASSES.get(entry.solution_precision or entry.problem_precision, "half")
-
-
-def title_of(precision_class: PrecisionClass) -> str:
-    """The class in a heading: 'strict float32'."""
-    return _TITLES[precision_class]
 
 
 def _candidates(tallies: Iterable[Tally], key_of: Callable[[Tally], tuple[str, str]]) -> list[Candidate]:

@@ -12,7 +12,7 @@ from harness.model.ranking import FastP, fast_p_of
 from harness.model.statistics import Interval, geometric_mean
 from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
-from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
+from harness.reports.leaderboard.rules import PRECISION_CLASSES, TITLES, PrecisionClass
 from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
 from harness.store.entry import Entry
 
@@ -113,7 +113,7 @@ class RowView:
 
     @property
     def precision(self) -> str:
-        return title_of(self.standing.precision_class)
+        return TITLES[self.standing.precision_class]
 
     @property
     def speedup(self) -> Interval | None:
@@ -224,7 +224,7 @@ def rules(board: Board) -> tuple[str, ...]:
 
 def total_sentence(total: ClassTotal) -> str:
     """'strict float32: 1.2× [1.1, 1.3], geometric mean over 3 of 4 problems': of the best solution of each."""
-    title = title_of(total.precision_class)
+    title = TITLES[total.precision_class]
     left_out = left_out_note(total)
     if not total.of_all:
         return f"{title}: {left_out}"
