@@ -32,7 +32,7 @@ from harness.reports.leaderboard.rules import TITLES
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import ClassTotal, RowView, left_out_note, rules, totals, verdict_counts
 from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup
-from harness.reports.pictures.drawing import page_svg, stylesheet
+from harness.reports.pictures.drawing import Picture, page_svg, stylesheet
 from harness.reports.pictures.speedups import (
     Curve,
     fast_p_chart,
@@ -121,14 +121,14 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
 
 
 def _templates() -> Environment:
-    """Whatever text they print is harmless, and escaped where it isn't Markup."""
+    """Whatever text they print is harmless, and escaped where it isn't Markup; pictures are drawn where they stand."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: harmless(value) if type(value) is str else value,
+        finalize=_shown,
     )
     environment.filters |= {
         "kind": lambda block: type(block).__name__,
@@ -143,6 +143,12 @@ def _templates() -> Environment:
         "title_of": TITLES.get,
     }
     return environment
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, Picture):
+        return page_svg(value)
+    return harmless(value) if type(value) is str else value
 
 
 def _words(words: Words) -> Markup:
@@ -190,11 +196,11 @@ class Winners:
     """The fastest solution of each problem with its bar, of one class of precision; `left`: how many more there are."""
 
     precision: str
-    bars: list[tuple[ProblemView, RowView, Markup]]
+    bars: list[tuple[ProblemView, RowView, Picture]]
     left: int
 
 
-def _winners(problems: Sequence[ProblemView]) -> tuple[list[Winners], Markup] | None:
+def _winners(problems: Sequence[ProblemView]) -> tuple[list[Winners], Picture] | None:
     """The winners by class, and the axis that all bars share; None where nothing is ranked."""
     classes: dict[str, list[tuple[Interval, ProblemView, RowView]]] = defaultdict(list)
     for problem in problems:
@@ -210,11 +216,11 @@ def _winners(problems: Sequence[ProblemView]) -> tuple[list[Winners], Markup] | 
     return [
         Winners(
             precision,
-            [(problem, one, page_svg(page_bar(axis, speedup))) for speedup, problem, one in found[:_MOST_WINNERS]],
+            [(problem, one, page_bar(axis, speedup)) for speedup, problem, one in found[:_MOST_WINNERS]],
             max(0, len(found) - _MOST_WINNERS),
         )
         for precision, found in ordered.items()
-    ], page_svg(page_bar_ticks(axis))
+    ], page_bar_ticks(axis)
 
 
 def _more(rows: Sequence[tuple[ProblemView, RowView]], has_light: bool, has_own: bool) -> Markup | None:
@@ -276,7 +282,7 @@ def _apart(solutions: Sequence[RowView]) -> list[tuple[str, int]]:
     return [*found[:_MOST_REASONS], *([("for other reasons", rest)] if rest else [])]
 
 
-def _author_curves(found: Sequence[AuthorTotal]) -> tuple[list[tuple[str, Markup]], list[tuple[Curve, Markup]]] | None:
+def _author_curves(found: Sequence[AuthorTotal]) -> tuple[list[tuple[str, Picture]], list[Curve]] | None:
     """A chart of fast_p by author for each level, or one where there are none, and their legend; None where nothing was
     timed."""
     names = list(dict.fromkeys(one.author for one in found if one.level is None and one.mean))[:_MOST_CURVES]
@@ -286,9 +292,8 @@ def _author_curves(found: Sequence[AuthorTotal]) -> tuple[list[tuple[str, Markup
     charts = []
     for level in levels or [None]:
         curves = [_curve(one, names) for one in found if one.level == level and one.author in names]
-        charts.append((f"Level {level}" if level else "All problems", page_svg(fast_p_chart(curves))))
-    legend = [_curve(one, names) for one in found if one.level is None and one.author in names]
-    return charts, [(one, page_svg(one.sample)) for one in legend]
+        charts.append((f"Level {level}" if level else "All problems", fast_p_chart(curves)))
+    return charts, [_curve(one, names) for one in found if one.level is None and one.author in names]
 
 
 def _curve(total: AuthorTotal, names: Sequence[str]) -> Curve:
@@ -306,25 +311,24 @@ def _anchor(name: str, taken: set[str]) -> str:
     return anchor
 
 
-def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[tuple[Curve, Markup]]] | None:
-    """The chart, and each curve with its look; None where nothing was timed."""
+def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Picture, list[Curve]] | None:
+    """The chart and its curves; None where nothing was timed."""
     curves = []
     for series, total in enumerate(total for total in sums if total.of_all):
         title = TITLES[total.precision_class]
         curves.append(Curve(f"{title}, every solution", series, False, total.of_all))
         curves.append(Curve(f"{title}, best of each problem", series, True, total.of_best))
-    return (page_svg(fast_p_chart(curves)), [(one, page_svg(one.sample)) for one in curves]) if curves else None
+    return (fast_p_chart(curves), curves) if curves else None
 
 
 def _verdicts(
     board: Board, solutions: Sequence[RowView], are_failures: bool
-) -> list[tuple[Verdict, Markup, list[RowView]]]:
+) -> list[tuple[Verdict, Picture, list[RowView]]]:
     """Verdicts but `passed` with their solutions: the solutions' own failures, or what says nothing of them. The bar is
     a verdict's share of the most frequent one's."""
     views = {one.entry.id: one for one in solutions}
     counts = [one for one in verdict_counts(board.standings) if one[0].blames_solution == are_failures]
     most = max((len(group) for _, group in counts), default=1)
     return [
-        (verdict, page_svg(page_share(len(group) / most)), [views[one.entry.id] for one in group])
-        for verdict, group in counts
+        (verdict, page_share(len(group) / most), [views[one.entry.id] for one in group]) for verdict, group in counts
     ]

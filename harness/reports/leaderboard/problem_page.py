@@ -9,15 +9,13 @@ from functools import cached_property
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from harness.model.evaluation import Work
 from harness.reports.leaderboard.board import ProblemBoard
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import RowView, problem_note
 from harness.reports.numbers import format_ms, format_rate, format_speedup, light_words, work_words
 from harness.reports.pictures.axes import Scale
-from harness.reports.pictures.drawing import page_svg
+from harness.reports.pictures.drawing import Picture
 from harness.reports.pictures.roof import Roof, roof_of
 from harness.reports.pictures.roofline import Rate, scatter
 from harness.reports.pictures.speedups import Measurement, history_chart, page_bar, page_bar_ticks, speedup_axis
@@ -81,12 +79,12 @@ class ProblemView:
         return shapes
 
     @property
-    def bars(self) -> list[tuple[str, list[tuple[RowView, Markup]]]]:
+    def bars(self) -> list[tuple[str, list[tuple[RowView, Picture]]]]:
         """Each ranked solution with its bar, by class of precision; of a large board the first few."""
         axis, most = self._axis, _MOST_BARS if self.is_brief else None
         groups = groupby(self.ranked, key=lambda view: view.precision)
         return [
-            (precision, [(one, page_svg(page_bar(axis, one.speedup))) for one in islice(group, most) if one.speedup])
+            (precision, [(one, page_bar(axis, one.speedup)) for one in islice(group, most) if one.speedup])
             for precision, group in groups
             if axis
         ]
@@ -97,8 +95,8 @@ class ProblemView:
         return len(self.solutions) - sum(len(bars) for _, bars in self.bars) if self.is_brief else 0
 
     @property
-    def bar_ticks(self) -> Markup | None:
-        return page_svg(page_bar_ticks(self._axis)) if self._axis else None
+    def bar_ticks(self) -> Picture | None:
+        return page_bar_ticks(self._axis) if self._axis else None
 
     @property
     def work(self) -> str | None:
@@ -126,7 +124,7 @@ class ProblemView:
         return rates
 
     @cached_property
-    def roofline(self) -> Markup | None:
+    def roofline(self) -> Picture | None:
         """The scatter of rates; None where no operations are counted."""
         points = []
         for name, anchor, ns, work in self.rates:
@@ -134,7 +132,7 @@ class ProblemView:
                 intensity, per_second = work.operations / work.least_bytes, work.operations / ns * 1e9
                 about = f"{one_line(name)}: {format_rate(per_second, 'FLOP/s')} in {format_ms(ns)} ms"
                 points.append(Rate(one_line(name), intensity, per_second, not anchor, about))
-        return page_svg(scatter(points, self._roofs)) if points else None
+        return scatter(points, self._roofs) if points else None
 
     @property
     def _roofs(self) -> list[Roof]:
@@ -152,10 +150,10 @@ class ProblemView:
         return self.history[-_MOST_MEASUREMENTS:]
 
     @property
-    def history_chart(self) -> Markup | None:
+    def history_chart(self) -> Picture | None:
         """The chart; None where no solution was measured twice."""
         measured = [_measurement(entry) for entry in self.newest]
-        return page_svg(history_chart(measured)) if len({one.name for one in measured}) < len(measured) else None
+        return history_chart(measured) if len({one.name for one in measured}) < len(measured) else None
 
     @cached_property
     def ranked(self) -> list[RowView]:

@@ -16,7 +16,7 @@ from harness.reports.leaderboard.highlight import coloured
 from harness.reports.leaderboard.words import RowView
 from harness.reports.numbers import format_error
 from harness.reports.pictures.calls import ArmSamples, samples_of
-from harness.reports.pictures.drawing import Picture, page_svg
+from harness.reports.pictures.drawing import Picture
 from harness.reports.pictures.samples import histogram
 from harness.reports.untrusted import harmless, shortened
 
@@ -45,10 +45,10 @@ class SolutionView(RowView):
         return shortened(self.evaluation.solution.explanation, _LONGEST_EXPLANATION).strip()
 
     @property
-    def arms(self) -> list[tuple[ArmSamples, Markup]]:
+    def arms(self) -> list[tuple[ArmSamples, Picture]]:
         """Each arm's calls with their picture: baselines first, then their control, the solution last."""
         arms = samples_of(self.evaluation.timing).arms if self.evaluation.timing else ()
-        return [(arm, page_svg(Picture(tuple(histogram(arm, 24)), 24))) for arm in arms]
+        return [(arm, Picture(tuple(histogram(arm, 24)), 24)) for arm in arms]
 
     @property
     def sections(self) -> list[Section]:
