@@ -13,8 +13,6 @@ from harness.workspace.source_hash import hash_files, hashed_files
 
 _INTERVAL_S = 0.25
 
-Look = tuple[tuple[str, int, int], ...]
-
 
 class Watcher:
     """A watcher that knows the contents of some folders as they were last marked.
@@ -37,10 +35,8 @@ class Watcher:
         saved, ended = threading.Event(), threading.Event()
 
         def look() -> None:
-            last: Look | None = None  # contents may have changed before the first look
             while not ended.wait(_INTERVAL_S):
-                before, last = last, self._look()
-                if last != before and self._contents() != self._marked:
+                if self._contents() != self._marked:
                     saved.set()
                     stop.set()
                     return
@@ -56,31 +52,13 @@ class Watcher:
     def wait(self) -> None:
         """Wait until the contents differ from the marked ones and have been at rest between two looks: editors write in
         several steps. A file that was only touched, or changed back, is no change."""
-        before = self._look()
-        settled = before  # contents may have changed before the first look
-        is_checked = False
-        while True:
-            if before == settled and not is_checked:
-                if self._contents() != self._marked:
-                    return
-                is_checked = True
+        before = now = self._contents()
+        while now != before or now == self._marked:
             self._pause(_INTERVAL_S)
-            settled, before = before, self._look()
-            is_checked = is_checked and before == settled
-
-    def _look(self) -> Look | None:
-        """Return names, times and sizes, which is cheap; None where a file went away meanwhile."""
-        try:
-            found = []
-            for folder in self._folders:
-                for path in _watched(folder).values():
-                    facts = path.stat()
-                    found.append((str(path), facts.st_mtime_ns, facts.st_size))
-            return tuple(found)
-        except (OSError, InvalidFile):
-            return None
+            before, now = now, self._contents()
 
     def _contents(self) -> tuple[str, ...] | None:
+        """Return a hash for each folder; None where a file went away meanwhile."""
         try:
             return tuple(hash_files(_watched(folder)) for folder in self._folders)
         except (OSError, InvalidFile):
