@@ -200,8 +200,9 @@ def main() -> None:
         except (HarnessError, SystemExit) as error:
             _tell_as_json(error)
             raise
-        finally:
-            _flush()
+        finally:  # while a failure can still be reported
+            if sys.stdout is not None:  # closed by who started us
+                sys.stdout.flush()
     except HarnessError as error:
         print(quoted(str(error), "harness: "), file=sys.stderr)
         sys.exit(exit_codes.USAGE if isinstance(error, UsageError) else exit_codes.MACHINE)
@@ -227,12 +228,6 @@ def _tell_as_json(error: HarnessError | SystemExit) -> None:
     mistake = getattr(error.__context__, "format_message", None)  # of the line: the parser has told it, and ended
     if "--json" in sys.argv and (mistake or isinstance(error, HarnessError)):
         print_json({"error": mistake() if mistake else str(error)})
-
-
-def _flush() -> None:
-    """Write what is left while a failure can still be reported."""
-    if sys.stdout is not None:  # closed by who started us
-        sys.stdout.flush()
 
 
 def _has_lost_its_reader(error: BaseException | None) -> bool:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from harness.store.index import Index
     from harness.workspace.selection import Broken, Task
 
-_LOADED_AT_ONCE = 500
-
 MakesReport = Callable[[Sequence[Evaluation], frozenset[str]], "RenderableType"]
 """A report on a run's evaluations; the set holds the ids of those that were kept from earlier runs."""
 
@@ -240,8 +238,8 @@ def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
     from harness.store.index import open_index
 
     with open_index(results) as index:
-        for start in range(0, len(ids), _LOADED_AT_ONCE):
-            yield from index.evaluations(ids[start : start + _LOADED_AT_ONCE])
+        for one in ids:
+            yield from index.evaluations([one])
 
 
 def _list(planned: Sequence[Planned], options: EvaluatingOptions) -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from harness.model.gate import GateReport, Judged
 from harness.reports.gate import clipped, finding_words, measured_words, setting_lines
-from harness.reports.untrusted import harmless
+from harness.reports.untrusted import harmless, one_line
 
 _LONGEST = 32_000
 
@@ -53,7 +53,7 @@ def _case(judged: Judged) -> ElementTree.Element:
     deciding = [f for f in judged.findings if f.level == judged.outcome] if tag else skipping
     if deciding:
         first = deciding[0]
-        element = ElementTree.SubElement(case, tag or "skipped", message=_short(first.message))
+        element = ElementTree.SubElement(case, tag or "skipped", message=clipped(one_line(first.message), 500))
         if tag:
             element.set("type", first.rule)
         texts = [line for finding in deciding for line in (*finding_words(finding), finding.details or "")]
@@ -62,7 +62,3 @@ def _case(judged: Judged) -> ElementTree.Element:
     if lines := [*measured_words(judged), *others]:
         ElementTree.SubElement(case, "system-out").text = clipped(harmless("\n".join(lines)), _LONGEST)
     return case
-
-
-def _short(message: str) -> str:
-    return clipped(" ".join(harmless(message).split()), 500)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
 from typing import Any, Literal
 
 from harness.model.arms import ArmName, Metric
 from harness.model.evaluation import Evaluation
+from harness.model.record import as_json
 from harness.model.spread import fences, median_deviation, quartiles
 from harness.model.statistics import Interval, SpeedVerdict, median_interval
 from harness.model.timing import PeakMemory, Timing, fastest_baseline
@@ -74,28 +75,29 @@ def timing_json(evaluation: Evaluation) -> dict[str, Any]:
     timing = evaluation.timing
     if timing is None:
         return {}
-    fastest = fastest_baseline(timing)
-    return {
+    facts: dict[str, Any] = {
         "case": timing.case,
         "metric": timing.metric,
-        "speedup": _json(timing.speedup),
+        "speedup": timing.speedup,
         "speed": timing.speed,
         "delta": timing.delta,
         "precision": {"asked": evaluation.config.timing.precision, "missed": evaluation.missed_precision},
         "between_workers": timing.between_workers,
-        "control": _json(timing.control_ratio),
+        "control": timing.control_ratio,
         "share_of_light": evaluation.share_of_light,
         "own_share": evaluation.own_share,
         "light_source": evaluation.light_source,
-        "fastest_baseline": asdict(fastest) if fastest else None,
-        "noise": list(timing.noises),
-        "noise_over": {baseline: list(timing.noises_over(baseline)) for baseline in timing.baselines[1:]},
-        "remarks": list(timing.oddities),
-        "floors": asdict(timing.floors) if timing.floors else None,
+        "fastest_baseline": fastest_baseline(timing),
+        "noise": timing.noises,
+        "noise_over": {baseline: timing.noises_over(baseline) for baseline in timing.baselines[1:]},
+        "remarks": timing.oddities,
+        "floors": timing.floors,
         "processes": timing.processes,
-        "arms": [asdict(row) for row in arm_numbers(timing)],
-        "peak_memory": [asdict(peak) for peak in timing.memory],
+        "arms": arm_numbers(timing),
+        "peak_memory": timing.memory,
     }
+    result: dict[str, Any] = as_json(facts)
+    return result
 
 
 TIMING_CELLS = (
@@ -162,10 +164,6 @@ def _row(
         ratio=ratio,
         speed=speed,
     )
-
-
-def _json(interval: Interval | None) -> dict[str, float] | None:
-    return asdict(interval) if interval else None
 
 
 def _times(rows: Sequence[ArmNumbers]) -> Table:
