@@ -49,7 +49,7 @@ def refused(kind: type[HarnessError], what: str, advice: str = "") -> Iterator[N
     try:
         yield
     except OSError as error:
-        raise kind(f"{what}: {error.strerror}{advice and f'; {advice}'}") from None
+        raise kind(f"{what}: {error.strerror or error}{advice and f'; {advice}'}") from None
 
 
 def bounded(message: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import InvalidFile, UsageError
+from harness.errors import InvalidFile, UsageError, refused
 from harness.workspace.workspace import Workspace, find_workspace
 
 _COMPILED = (".cu", ".cuh", ".cpp", ".cc", ".c", ".h", ".hpp", ".hip")
@@ -51,7 +51,5 @@ def _copy(source: Path, target: Path) -> None:
             f"{source}: no Python file: name one with ModelNew that has this text in load_inline's cuda_sources"
         )
     target.parent.mkdir(parents=True)
-    try:
+    with refused(UsageError, str(source)):
         shutil.copyfile(source, target)
-    except OSError as error:
-        raise UsageError(f"{source}: {error.strerror or error}") from None

@@ -16,7 +16,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from harness.errors import MachineError, UsageError
+from harness.errors import MachineError, UsageError, refused
 
 Point = tuple[float, float]
 """Across and down from the upper left corner, in pixels; on the page `across` is in % of the width, so that a picture
@@ -178,13 +178,9 @@ def save(pictures: Mapping[Path, Picture]) -> None:
     """
     drawn = {path: _png(one) if path.suffix == ".png" else file_svg(one).encode() for path, one in pictures.items()}
     for path, content in drawn.items():
-        try:
+        with refused(MachineError, f"can't write {path}", "choose another place"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        except OSError as error:
-            raise MachineError(
-                f"can't write {error.filename or path}: {error.strerror}; choose another place"
-            ) from None
 
 
 def require_picture_name(path: Path) -> None:
