@@ -40,6 +40,7 @@ from harness.reports.run import (
     unexpected_lines,
 )
 from harness.reports.terminal import reporting
+from harness.reports.untrusted import cut
 
 _MOST_FAILURES = 20
 _MOST_CAVEATS = 20
@@ -166,8 +167,7 @@ def _brief(evaluation: Evaluation) -> Line:
     checks = seen_by(evaluation.failure)
     reason = f"{f' ({checks})' if checks else ''}: {evaluation.failure.reason}"
     room = _LONGEST_REASON - len(name) - len(evaluation.verdict.value)
-    shown = reason if len(reason) <= room else f"{reason[: max(room, 1) - 1]}…"
-    return Line((Span(name, "strong"), " ", *judgement(evaluation)[:1], shown))
+    return Line((Span(name, "strong"), " ", *judgement(evaluation)[:1], cut(reason, max(room, 1))))
 
 
 def _summary(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterator[Block]:

@@ -218,10 +218,6 @@ def _places(finding: SanitizerFinding) -> Iterator[Line | Prose]:
         yield Prose(f"    {finding.text[:_TEXT_CHARS].strip()}", "strong")
     if finding.thread and finding.block:
         first = "first " if finding.count > 1 else ""
-        yield Line(f"{first}by thread {_three(finding.thread)} of block {_three(finding.block)}")
+        yield Line(f"{first}by thread {finding.thread} of block {finding.block}")
     for detail in finding.details:
         yield Line(detail, "faint")
-
-
-def _three(numbers: tuple[int, int, int]) -> str:
-    return f"({', '.join(str(number) for number in numbers)})"

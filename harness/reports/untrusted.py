@@ -27,6 +27,11 @@ def quoted(text: str, mark: str) -> str:
     return "\n".join(f"{mark}{line}" for line in harmless(text).split("\n"))
 
 
+def cut(text: str, longest: int) -> str:
+    """Leave out the end of a text that is too long for its place, with '…' instead."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def shortened(text: str, longest: int = _LONGEST) -> str:
     """Make a text harmless; leave out the middle of a very long one, and say so."""
     plain = harmless(text)

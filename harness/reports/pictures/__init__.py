@@ -20,7 +20,7 @@ from harness.reports.pictures.drawing import Picture, save
 from harness.reports.pictures.roof import Roofline, roofline_of
 from harness.reports.pictures.roofline import draw_roofline
 from harness.reports.pictures.samples import draw_samples
-from harness.reports.untrusted import one_line
+from harness.reports.untrusted import cut, one_line
 
 PICTURE_FORMATS = ("svg", "png")
 _WIDTH, _LONGEST_NAME, _LONGEST_LINE = 768.0, 34, 118
@@ -121,13 +121,14 @@ def _heading(evaluation: Evaluation, timing: Timing) -> tuple[str, list[tuple[st
     facts = (
         one_line(environment.gpu or "unknown GPU"),
         f"torch {one_line(environment.torch)}",
-        f"case {_short(timing.case)}",
+        f"case {cut(one_line(timing.case), _LONGEST_NAME)}",
         f"{one_line(evaluation.started_at[:16].replace('T', ' '))} UTC",
         f"evaluation {one_line(evaluation.id)}",
     )
     lines = [(line, "ink") for line in _wrapped(speed_words(timing))]
     lines += [(line, "faint") for line in _wrapped(", ".join(facts))]
-    return f"{_short(evaluation.problem.name)} / {_short(evaluation.solution.name)}", lines
+    names = (evaluation.problem.name, evaluation.solution.name)
+    return " / ".join(cut(one_line(name), _LONGEST_NAME) for name in names), lines
 
 
 def _untimed(evaluation: Evaluation) -> str:
@@ -146,11 +147,6 @@ def _file_name(evaluation: Evaluation) -> str:
     """Names in records are strangers' texts: what could lead elsewhere is taken out."""
     names = (evaluation.problem.name, evaluation.solution.name, evaluation.id.rpartition("-")[2])
     return "-".join(re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip(".")[:60] or "_" for name in names)
-
-
-def _short(name: str) -> str:
-    plain = one_line(name)
-    return plain if len(plain) <= _LONGEST_NAME else f"{plain[: _LONGEST_NAME - 1]}…"
 
 
 def _wrapped(line: str) -> list[str]:
