@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation
@@ -244,8 +244,7 @@ def _more(rows: Sequence[tuple[ProblemView, RowView]], has_light: bool, has_own:
         about = (one.anchor, entry.verdict.value, entry.started_at[:10], one.standing.why_unranked or "")
         named = [numbers.setdefault(harmless(word), len(numbers)) for word in (*words, *about)]
         made.append([*named, entry.id, cells])
-    text = json.dumps([list(numbers), made], ensure_ascii=True, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return htmlsafe_json_dumps([list(numbers), made], separators=(",", ":"))
 
 
 AuthorCell = tuple[RowView, str]
