@@ -52,8 +52,7 @@ from harness.referee.answers.oracle import Piece, copied  # noqa: E402
 from harness.referee.answers.reference import Reference  # noqa: E402
 from harness.referee.answers.serial_sums import Recomputed, serially  # noqa: E402
 from harness.referee.judgement import judge_values  # noqa: E402
-from harness.referee.mutants.mutants import OF_THE_ANSWER  # noqa: E402
-from harness.referee.mutants.mutants import recomputed  # noqa: E402
+from harness.referee.mutants.mutants import OF_THE_ANSWER, recomputed  # noqa: E402
 from harness.referee.mutants.specimens import Examined, TooLarge, specimens, worst_error  # noqa: E402
 from harness.referee.setting import (  # noqa: E402
     Setting,

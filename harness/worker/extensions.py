@@ -94,8 +94,7 @@ class Extensions:
         original = inspect.unwrap(cpp_extension.load_inline)
         call = inspect.signature(original).bind(**text.arguments())
         started, words = time.monotonic(), ""
-        # From now on torch imports nothing of what it has built in this process.
-        setattr(cpp_extension, "_import_module_from_library", lambda *_: None)  # noqa: B010 - it is torch's own
+        _import_nothing()
         try:
             build(original, call, self.folder, key, tries_slim=self._tries_slim and not text.is_full)
         except Exception as error:  # a compiler's refusal, in torch's words
@@ -165,6 +164,11 @@ def _routed(original: Callable[..., Any], extensions: Extensions) -> Callable[..
         return extensions.obtain(original, call)
 
     return obtain
+
+
+def _import_nothing() -> None:
+    """Stop torch, in this process and from now on, from importing what it has built."""
+    setattr(cpp_extension, "_import_module_from_library", lambda *_: None)  # noqa: B010 - it is torch's own
 
 
 def _import_built(folder: Path) -> object:

@@ -28,7 +28,8 @@ from harness.sandbox.wire.messages import Load
 from harness.devices.environment import FLAGS
 from harness.worker.arm import Arm
 
-class Device: ...
+class Device:
+    torch_device = "cpu"
 class Extensions:
     folder = Path("none")
     def take_reports(self): return ()

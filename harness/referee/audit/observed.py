@@ -74,7 +74,7 @@ class ArmTurns:
     """The time of a probe fill after each turn, with no worker asked for anything."""
     traced: list[TracedTurn] = field(default_factory=list)
     traced_claims: list[tuple[int, int]] = field(default_factory=list)
-    """How many ns each timed call lasted by its trace, with the ns claimed for it. Where the device was held before it,
+    """The ns that each timed call lasted by its trace, with the ns claimed for it. Where the device was held before it,
     it lasted from mark to mark; by the host's clock, whose waiting lies between the marks, from its first row to its
     last."""
     timed_busy_ns: list[list[int]] = field(default_factory=list)
