@@ -41,6 +41,7 @@ from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed, advice_for
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
 from harness.sandbox.wire.means import is_at_least
+from harness.workspace.problem import Problem
 
 _OF_UNSEEN_CAUSE = (Verdict.WRONG_VALUES, Verdict.NONDETERMINISTIC)
 _IS_EXPLAINED = re.compile(r"\bexplains? it\b|shares its memory")
@@ -48,6 +49,7 @@ _NOT_VARIED = (
     "parameters aren't varied, since the solution has others than Model: with those of __init__ a copy of the input "
     "would pass"
 )
+_WITH_OWN = "wrong with Model's values in its parameters: judged and timed with those that its constructor makes"
 _IN_TRAINING = "wrong in eval(): judged and timed with the batch's statistics, as in training mode"
 _SEES_MORE = "'--backend sim --sanitize' shows races, accesses out of bounds and reads of what nothing wrote"
 _SEES_MORE_OF_TRITON = "'--backend sim' shows accesses out of bounds"
@@ -241,44 +243,54 @@ class _Judging:
         """Judge, with parameters as the reference makes them where varied ones that only show copies of the input can't
         be given to the solution."""
         try:
-            self.in_either_mode()
+            self.in_any_mode()
             return
         except VariedForCopies as error:
             let_go(error)
         problem = replace(self.job.problem, keeps_parameters=True)
         again = self._again("with parameters as Model makes them", _NOT_VARIED, problem=problem)
         try:
-            again.in_either_mode()
+            again.in_any_mode()
         finally:
             self.found.become(again.found)
 
-    def in_either_mode(self) -> None:
-        """Judge in eval(); where values are wrong, with the batch's statistics in normalisations, as in training mode,
-        in which KernelBench runs modules: who takes these is right as well."""
+    def in_any_mode(self) -> None:
+        """Judge in eval(), with Model's values in parameters; where values are wrong, as KernelBench does, too. It only
+        seeds, so that what a constructor folds into a parameter stays. And it runs modules in training mode, where
+        normalisations take the batch's statistics. Whoever is right in one of these is right."""
         try:
             self.or_blame()
             return
         except SolutionFailed as error:
-            problem = self.job.problem
-            if (
-                isinstance(error, VariedForCopies)
-                or not _has_wrong_values(error)
-                or not any(keeps_statistics(problem, case) for case in self.job.cases)
-            ):
+            if isinstance(error, VariedForCopies) or not _has_wrong_values(error):
                 raise
             first = error
         let_go(first)
-        # Rows depend on each other then.
-        problem = replace(problem, batch_statistics=True, independent_batch=False)
-        again = self._again("with the batch's statistics", _IN_TRAINING, problem=problem)
-        try:
-            again.or_blame()
-        except (SolutionFailed, InvalidProblem) as error:
-            if isinstance(error, InvalidProblem) or _has_wrong_values(error):
-                raise first from None
+        for problem, remarks in self._other_modes():
+            again = self._again("as KernelBench does", *remarks, problem=problem)
+            try:
+                again.or_blame()
+            except (SolutionFailed, InvalidProblem) as error:
+                if isinstance(error, InvalidProblem) or _has_wrong_values(error):
+                    let_go(error)
+                    continue
+                self.found.become(again.found)
+                raise
             self.found.become(again.found)
-            raise
-        self.found.become(again.found)
+            return
+        raise first
+
+    def _other_modes(self) -> list[tuple[Problem, list[str]]]:
+        """The problem in each mode besides the first in which this solution may be right, with remarks that say so."""
+        modes = [(self.job.problem, list[str]())]
+        if self.found.replaced:
+            modes += [(replace(problem, own_parameters=True), [*remarks, _WITH_OWN]) for problem, remarks in modes]
+        if any(keeps_statistics(self.job.problem, case) for case in self.job.cases):  # rows depend on each other then
+            modes += [
+                (replace(problem, batch_statistics=True, independent_batch=False), [*remarks, _IN_TRAINING])
+                for problem, remarks in modes
+            ]
+        return modes[1:]
 
     def or_blame(self) -> None:
         """Judge once; where the GPU's memory runs out, or another program is on it, find out whose fault that is."""
@@ -307,16 +319,17 @@ class _Judging:
         failed with what they had made."""
         let_go(error)
         self.workers.end_idle()
-        again = self._again("without what stayed for it", tries=self.job.tries + 1)
+        again = self._again("without what stayed for it")
         try:
             again.or_blame()
         finally:
             self.found.become(again.found)
 
     def _again(self, how: str, *remarks: str, **of_job: Any) -> _Judging:
-        """Another try, whose job differs in these fields; it gathers findings of its own."""
+        """Another try with other inputs, whose job differs in these fields; it gathers findings of its own."""
         self.notify(f"trying again {how}")
-        return replace(self, job=replace(self.job, **of_job), found=Found(remarks=list(remarks)))
+        job = replace(self.job, tries=self.job.tries + 1, **of_job)
+        return replace(self, job=job, found=Found(remarks=list(remarks)))
 
     def once(self) -> None:
         """Load, check, time. All workers that the solution could reach have ended when it returns or raises."""

@@ -51,6 +51,8 @@ class Found:
     remarks: list[str] = field(default_factory=list)
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None
+    replaced: bool = False
+    """True where parameters of the solution had other values before they took the reference's."""
     timing: Timing | None = None
     compiled: tuple[CompiledBaseline, ...] = ()
     work: Work | None = None

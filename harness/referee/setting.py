@@ -356,8 +356,6 @@ class Setting:
     def seed(self, *purpose: object) -> int:
         again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
         again += ("try", self.tries) if self.tries else ()
-        if self.problem.batch_statistics:  # another try: the first one's inputs are no secret any more
-            again += ("batch statistics",)
         return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
 
     def check(

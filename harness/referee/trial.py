@@ -305,6 +305,7 @@ class Trial:
         self.found.keeps_output |= outcome.keeps_output
         self.found.remarks += outcome.remarks
         self.found.weights = outcome.weights.source
+        self.found.replaced = outcome.weights.replaced
         self.found.computed_in = outcome.computed_in or self.found.computed_in
         if outcome.failed and outcome.weights.convict:
             raise _with_names(outcome.failed, outcome.weights)

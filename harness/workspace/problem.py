@@ -97,6 +97,7 @@ class Problem:
     oracle may work in pieces; checked on a small case before it is relied on. `backward`: a call is a training step,
     forward and backward. `state`: arguments that a call changes for later ones. `batch_statistics`: normalisations take
     the batch's, as in training mode. `keeps_parameters`: they aren't varied where only a copy of the input would pass.
+    `own_parameters`: a solution's are as its constructor makes them under Model's seed, and take no values of Model's.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Problem:
     state: tuple[str, ...] = ()
     batch_statistics: bool = False
     keeps_parameters: bool = False
+    own_parameters: bool = False
     file: str | None = None
     """The path of the bare file that it was made of, as it was named."""
 

@@ -165,9 +165,10 @@ class Buffers:
         return tuple(worker for worker, _ in self._attached)
 
     @contextmanager
-    def state(self, model: torch.nn.Module) -> Iterator[tuple[int | None, dict[str, TensorRef]]]:
-        """The model's state in one shared buffer, for as long as the block runs."""
-        tensors = {name: value for name, value in model.state_dict().items() if value.numel()}
+    def state(self, setting: Setting) -> Iterator[tuple[int | None, dict[str, TensorRef]]]:
+        """What a module takes of the model's state, in one shared buffer, for as long as the block runs."""
+        given = {} if setting.problem.own_parameters else setting.model.state_dict()
+        tensors = {name: value for name, value in given.items() if value.numel()}
         offsets, total = [], 0
         for value in tensors.values():
             offsets.append(total)
@@ -196,7 +197,7 @@ class Buffers:
         optimization: Optimization | None = None,
     ) -> Constructed:
         """Have the worker construct its module and take over the state of the setting's model."""
-        with self.state(setting.model) as (number, named):
+        with self.state(setting) as (number, named):
             if number is not None:
                 self._attach(worker, number, timeout_s)
             construct = Construct(

@@ -83,12 +83,14 @@ class Taken:
 class Weights:
     """The origin of a module's parameters. `convict`: whether wrong values are its own fault: parameters that are
     varied convict only where it had them all when its constructor ended, and nothing can derive from others. `own` are
-    its parameters that got no values of the reference's, and `missing` the reference's whose values it didn't get."""
+    its parameters that got no values of the reference's, and `missing` the reference's whose values it didn't get.
+    `replaced`: whether some had other values before they took the reference's."""
 
     source: WeightsSource
     convict: bool = True
     own: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    replaced: bool = False
 
 
 def load_arm(
@@ -113,15 +115,16 @@ def construct_arm(
     limits: LimitsConfig,
     optimization: Optimization | None = None,
 ) -> Weights:
-    """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
+    """Have the module made under the setting's seed, with the reference's state, unless it is to keep its own. Raises:
+    SolutionFailed."""
     try:
         reply = buffers.construct(worker, setting, limits.load_s + limits.build_s, optimization)
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
-    names, loaded = setting.model.state_dict().keys(), set(reply.loaded)
-    convict = setting.varied_for is None or names <= set(reply.in_place)
+    names, loaded, in_place = setting.model.state_dict().keys(), set(reply.loaded), set(reply.in_place)
+    convict = setting.varied_for is None or names <= in_place
     own, missing = (tuple(name for name in of if name not in loaded) for of in (reply.state, names))
-    return Weights(_weights_source(reply), convict, own, missing)
+    return Weights(_weights_source(reply), convict, own, missing, replaced=not loaded <= in_place)
 
 
 def take_turn(

@@ -280,7 +280,7 @@ class Loaded(Reply):
 @dataclass(frozen=True)
 class Constructed(Reply):
     """Names of the model's parameters and buffers, which of them took the reference's state, and which of those had it
-    before, where parameters are varied."""
+    before."""
 
     state: tuple[str, ...]
     loaded: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Whose values are right in training mode alone: a batch normalisation with the batch's own statistics."""
+"""Who is right only as KernelBench runs modules: in training mode, and with parameters that it only seeds."""
 
 from __future__ import annotations
 
@@ -97,6 +97,55 @@ def test_who_is_wrong_in_eval_is_judged_in_training_mode_too_and_told_of_the_fir
     if verdict is Verdict.WRONG_VALUES:
         assert found.failure is not None
         assert found.failure.reason == "wrong in eval()"
+
+
+OWN, BATCH, BOTH = (True, False), (False, True), (True, True)
+
+
+@pytest.mark.parametrize(
+    ("layer", "replaced", "right_in", "tried"),
+    [
+        (KEEPS, True, OWN, [OWN]),
+        (KEEPS, True, BATCH, [OWN, BATCH]),
+        (KEEPS, True, BOTH, [OWN, BATCH, BOTH]),
+        (KEEPS, True, None, [OWN, BATCH, BOTH]),
+        (KEEPS, False, OWN, [BATCH]),
+        ("GroupNorm(1, 3)", True, OWN, [OWN]),
+        ("GroupNorm(1, 3)", True, None, [OWN]),
+        ("GroupNorm(1, 3)", False, OWN, []),
+    ],
+)
+def test_whose_parameters_had_other_values_is_judged_with_these_too_on_other_inputs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    layer: str,
+    replaced: bool,
+    right_in: tuple[bool, bool] | None,
+    tried: list[tuple[bool, bool]],
+) -> None:
+    modes: list[tuple[bool, bool]] = []
+    tries = []
+
+    def run(judging: Any) -> None:
+        problem = judging.job.problem
+        modes.append((problem.own_parameters, problem.batch_statistics))
+        tries.append(judging.job.tries)
+        judging.found.case, judging.found.replaced = "full", replaced
+        if modes[-1] != right_in:
+            raise SolutionFailed(Verdict.WRONG_VALUES, f"wrong in {modes[-1]}")
+        judging.found.checks.append(check(comparison()))
+
+    monkeypatch.setattr(evaluation_module._Judging, "or_blame", run)
+    found = recorded(tmp_path, SimpleNamespace(host=SimpleNamespace(name="cuda")), source=norm(layer))
+    assert modes == [(False, False), *tried]
+    assert tries == [0, *[1 for _ in tried]]
+    if right_in in tried:
+        assert found.verdict is Verdict.PASSED
+        said = ["constructor makes" in " ".join(found.remarks), "training mode" in " ".join(found.remarks)]
+        assert tuple(said) == right_in
+    else:
+        assert found.failure is not None
+        assert (found.verdict, found.failure.reason) == (Verdict.WRONG_VALUES, "wrong in (False, False)")
 
 
 def test_what_was_kept_stays_and_the_batch_s_is_taken() -> None:
