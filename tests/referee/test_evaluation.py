@@ -35,7 +35,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
         backend: BackendName = "sim",
         files: Mapping[str, str] = {},
     ) -> Evaluation:
-        monkeypatch.setattr(evaluation_module._Judging, "in_either_mode", judge)
+        monkeypatch.setattr(evaluation_module._Judging, "in_any_mode", judge)
         workers = SimpleNamespace(host=SimpleNamespace(name="sim"))
         built = BuildOutcome((), None, 0.0, missing=gaps, beyond_simulator=gaps)
         return recorded(tmp_path, workers, replace(environment(), backend=backend), built, files=files)

@@ -166,7 +166,7 @@ class Buffers:
 
     @contextmanager
     def state(self, setting: Setting) -> Iterator[tuple[int | None, dict[str, TensorRef]]]:
-        """What a module takes of the model's state, in one shared buffer, for as long as the block runs."""
+        """The part of the model's state that modules take, in one shared buffer, for as long as the block runs."""
         given = {} if setting.problem.own_parameters else setting.model.state_dict()
         tensors = {name: value for name, value in given.items() if value.numel()}
         offsets, total = [], 0
