@@ -23,7 +23,7 @@ import torch
 from harness.model.check import Check, DerivedTolerance, OracleKind, OutputComparison, Scope, Tolerance
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.kept import KeptRuns, times_out_of_memory
-from harness.referee.answers.oracle import FoundRows, Oracle, Piece, copied
+from harness.referee.answers.oracle import FoundRows, Oracle, Piece
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, tensor_bytes
 from harness.referee.answers.reference import Reference
 from harness.referee.tolerance import (
@@ -32,7 +32,7 @@ from harness.referee.tolerance import (
     gather_evidence,
     may_excuse,
     plain_errors,
-    with_eager_among_all,
+    with_errors_among_all,
 )
 from harness.workspace.problem import Problem
 
@@ -233,17 +233,16 @@ class Setting:
         seed: int | None = None,
     ) -> tuple[ErrorEvidence, ...]:
         """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by
-        themselves, as eager computes them among all rows, since for fewer cuDNN may choose an algorithm that errs less,
-        and in the plainest arithmetic where that may excuse it. `seed`: as for whole_answer().
+        themselves, among all rows, since for fewer cuDNN may choose an algorithm that errs less, and in the plainest
+        arithmetic where that may excuse it. `seed`: as for whole_answer().
 
         Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
         """
         on, rows = self._rows_outside(compared, inputs)
         seed = None if rows else seed
         want, evidence = self._measured(on, told_by, seed)
-        with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            if self.on_gpu and rows:
-                evidence = with_eager_among_all(evidence, self.oracle.native(copied(inputs)), rows, want)
+        if self.on_gpu and rows:
+            evidence = with_errors_among_all(evidence, self.oracle.ways(inputs), rows, want)
         if may_excuse([one.loosest for one in evidence], compared):
             evidence = self._with_plain_arithmetic(evidence, on, want, seed)
         return evidence

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -225,18 +225,22 @@ def may_excuse(tolerances: Sequence[Tolerance], compared: Sequence[OutputCompari
     )
 
 
-def with_eager_among_all(
+def with_errors_among_all(
     evidence: Sequence[ErrorEvidence],
-    eager: Sequence[torch.Tensor],
+    ways: Iterable[tuple[str, Sequence[torch.Tensor]]],
     rows: Sequence[int],
     want: Sequence[torch.Tensor],
 ) -> tuple[ErrorEvidence, ...]:
-    """Add the errors of these rows of `eager`, the reference's outputs for all rows, to evidence on these rows alone.
-    `want` are their right values. An overflow is no error that anyone may make."""
-    found = []
-    for one, output, right in zip(evidence, eager, want, strict=True):
-        error = 0.0 if one.unit.is_exact else distance(output[list(rows)], right, one.unit)
-        found.append(replace(one, errors={**one.errors, "eager among all": error}) if math.isfinite(error) else one)
+    """Add the errors of these rows among all to evidence on these rows alone, as far as all can be computed: `ways`
+    give the outputs for all, each under its name. `want` are the right values of these. An overflow is no error that
+    anyone may make."""
+    found = list(evidence)
+    with contextlib.suppress(*_UNTRIED):
+        for name, outputs in ways:
+            for number, (one, output, right) in enumerate(zip(found, outputs, want, strict=True)):
+                error = 0.0 if one.unit.is_exact else distance(output[list(rows)], right, one.unit)
+                if math.isfinite(error):
+                    found[number] = replace(one, errors={**one.errors, f"{name} among all": error})
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -30,7 +30,7 @@ from harness.referee.tolerance import (
     rms,
     unit_of,
     values_around,
-    with_eager_among_all,
+    with_errors_among_all,
 )
 from harness.workspace.problem import load_problem
 from tests.machine import ROOT
@@ -171,16 +171,24 @@ def test_the_last_word_has_what_the_reference_errs_on_the_very_inputs(tmp_path: 
 ONE_SIDED = "(x + 0.3) - x"
 
 
-def test_eager_counts_among_all_rows_beside_evidence_on_some(tmp_path: Path) -> None:
+def test_errors_among_all_rows_count_beside_evidence_on_some_until_memory_is_short(tmp_path: Path) -> None:
     setting = made(tmp_path, ONE_SIDED)
     inputs = setting.reference.make_inputs(7)
     want, few = gather_evidence(setting.oracle, [inputs[0][3:5]], setting.spec, "float32")
-    eager = setting.oracle.native(inputs)
-    eager[0][4] += 0.01  # as another algorithm would err there
-    (found,) = with_eager_among_all(few, eager, [3, 4], want)
-    assert found.errors["eager among all"] > 100 * few[0].error
-    eager[0][4, 0] = torch.inf
-    assert with_eager_among_all(few, eager, [3, 4], want) == few
+    another = setting.oracle.native(inputs)[0].clone()
+    another[4] += 0.01  # as another algorithm would err there
+    ways = [("eager", setting.oracle.native(inputs)), ("channels-last", [another])]
+
+    def until_memory_is_short() -> Iterator[tuple[str, Sequence[torch.Tensor]]]:
+        yield from ways
+        raise torch.OutOfMemoryError
+
+    (found,) = with_errors_among_all(few, until_memory_is_short(), [3, 4], want)
+    assert found.errors["eager among all"] == few[0].errors["eager"]
+    assert found.errors["channels-last among all"] > 100 * few[0].error
+    another[4, 0] = torch.inf
+    (found,) = with_errors_among_all(few, ways, [3, 4], want)
+    assert "channels-last among all" not in found.errors
 
 
 def test_a_second_call_into_the_same_memory_loosens_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,6 +166,11 @@ class Oracle:
         """Run the reference in its own precision, under the flags that all arms have."""
         return self._run(self._native, inputs)
 
+    def ways(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
+        """Run the reference in each way in which an honest kernel may compute. Yields a name and the outputs."""
+        yield "eager", self.native(copied(inputs))
+        yield from self.reformulations(inputs)
+
     def reformulations(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
         """Run the reference with only the way of computing changed: without tf32, and in another memory layout, for
         which cuDNN chooses other algorithms. On a CPU, where the verdict is to be a GPU's, convolutions as such a GPU
