@@ -10,6 +10,7 @@ from tests.conformance.themes import (
     floats,
     groups,
     half,
+    hopper,
     integers,
     launch,
     launch_functions,
@@ -35,6 +36,7 @@ _THEMES = (
     bfloat16,
     matrices,
     ptx,
+    hopper,
     runtime,
     torch_names,
 )

@@ -6,6 +6,7 @@ since the simulator must come before torch.
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +25,8 @@ def main(backend: str, kernels: str, output: str, toolkit: str = "") -> None:
     device = None if backend == "cuda" else activate(Toolkit(Path(toolkit), is_checked=backend == "checked"))
     import torch
 
+    if device is None and torch.cuda.get_device_capability() == (9, 0):
+        os.environ["TORCH_CUDA_ARCH_LIST"] = "9.0a"  # for wgmma
     with tempfile.TemporaryDirectory() as build:
         extension = _build(Path(kernels), build)
         torch.save(_run_all(extension, device), output)

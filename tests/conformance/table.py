@@ -26,6 +26,7 @@ TITLES = {
     "bfloat16": "float16 and bfloat16",
     "matrices": "Warp matrix functions",
     "ptx": "Inline PTX",
+    "hopper": "Inline PTX",
     "runtime": "The runtime API",
     "torch_names": "torch's headers",
 }

@@ -71,10 +71,15 @@ void Worker::report_deadlock() {
     in_collective += thread.state == ThreadState::in_collective;
     if (thread.state == ThreadState::at_grid_barrier)
       places["a barrier of the whole grid in line " + std::to_string(thread.barrier.line)]++;
-    if (thread.state != ThreadState::at_barrier) continue;
+    bool is_named = thread.object >= std::begin(named_) && thread.object < std::end(named_);
+    const char* what = thread.state == ThreadState::at_barrier  ? "__syncthreads()"
+                       : thread.state != ThreadState::at_object ? nullptr
+                       : is_named                               ? "a named barrier"
+                                                                : "an mbarrier";
+    if (!what) continue;
     at_barrier++;
     source = thread.barrier;
-    places["__syncthreads() in line " + std::to_string(source.line)]++;
+    places[std::string(what) + " in line " + std::to_string(source.line)]++;
   }
   for (auto& warp : warps_)
     for (auto* met : warp.pending) {

@@ -238,9 +238,9 @@ void Checker::check_order(const Access& access, const Place& place, size_t index
 
 // An atomic orders what came before it in other threads, and settles what its own thread has read.
 void Checker::synchronize(const Access& access, const Place& place, const Actor& self) {
-  if (access.reads) threads_.acquire(access.address, self.thread);
+  if (access.reads) threads_.acquire(access.address, self.thread, self.syncs);
   if (access.reads && !place.variable) blocks_.acquire(access.address);
-  if (access.writes) threads_.release(access.address, self.thread);
+  if (access.writes) threads_.release(access.address, self.thread, self.syncs);
   if (access.writes && !place.variable) blocks_.release(access.address);
   auto is_settled = [&](const Doubt& doubt) {
     // It may have read the members of a structure of 16 bytes one by one.
@@ -267,6 +267,14 @@ void Checker::settle_write() {
   const Access& access = overwrite_.access;
   bool is_same = memcmp(overwrite_.before, reinterpret_cast<void*>(access.address), access.nbytes) == 0;
   report_race(access, overwrite_.place, overwrite_.conflict, is_same, trace(access.site));
+}
+
+void Checker::release(const void* object) {
+  threads_.release(reinterpret_cast<uintptr_t>(object), worker_->current->thread, worker_->warp().syncs);
+}
+
+void Checker::acquire(const void* object) {
+  threads_.acquire(reinterpret_cast<uintptr_t>(object), worker_->current->thread, worker_->warp().syncs);
 }
 
 void Checker::settle() {

@@ -39,6 +39,9 @@ class Checker {
   std::string describe(uintptr_t address, size_t nbytes);
   // All threads of the block have met.
   void end_interval() { threads_.begin_interval(); }
+  // What the thread has done so far comes before what others do once they have acquired the same object.
+  void release(const void* object);
+  void acquire(const void* object);
   // All blocks have met, and are told so in their order.
   void pass_grid_barrier();
   // Before the thread gives way to others.

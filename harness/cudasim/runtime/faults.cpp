@@ -98,6 +98,11 @@ extern "C" void sim_trap(const char* what, const char* file, int line) {
   end_block("device-assert", what, cudaErrorAssert, file, line);
 }
 
+extern "C" void sim_lack(const char* what) {
+  sim::worker->launch->gap = what;
+  sim::worker->abandon_block();
+}
+
 extern "C" void sim_misaligned(const char* what, const char* file, int line) {
   end_block("misaligned-address", what, cudaErrorMisalignedAddress, file, line);
 }

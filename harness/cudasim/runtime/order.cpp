@@ -51,34 +51,64 @@ void BlockOrder::release(uintptr_t address) {
 
 void ThreadOrder::begin_block(unsigned threads) {
   threads_.resize(threads);
-  addresses_.clear();
+  warps_.resize((threads + 31) / 32);
+  objects_.clear();
   interval_++;
 }
 
 ThreadOrder::Clock& ThreadOrder::current(Clock& clock) {
   if (is_current(clock) && clock.times.size() == threads_.size()) return clock;
   clock.interval = interval_;
-  clock.has_acquired = false;
   clock.times.assign(threads_.size(), 0);
+  clock.syncs.assign(warps_.size(), 0);
   return clock;
 }
 
 void ThreadOrder::join(Clock& into, const Clock& from) {
+  if (!is_current(from)) return;
+  current(into);
   for (size_t i = 0; i < into.times.size(); i++) into.times[i] = std::max(into.times[i], from.times[i]);
+  for (size_t i = 0; i < into.syncs.size(); i++) into.syncs[i] = std::max(into.syncs[i], from.syncs[i]);
 }
 
-void ThreadOrder::acquire(uintptr_t address, unsigned thread) {
-  auto found = addresses_.find(address);
-  if (found == addresses_.end() || !is_current(found->second)) return;
-  Clock& own = current(threads_[thread]);
-  join(own, found->second);
-  own.has_acquired = true;
+ThreadOrder::Acquired& ThreadOrder::of_warp(unsigned thread, uint32_t syncs) {
+  Acquired& warp = warps_[thread / 32];
+  if (warp.syncs == syncs) return warp;
+  join(warp.before, warp.since);
+  warp.since = {};
+  warp.syncs = syncs;
+  return warp;
 }
 
-void ThreadOrder::release(uintptr_t address, unsigned thread) {
+void ThreadOrder::acquire(uintptr_t object, unsigned thread, uint32_t syncs) {
+  auto found = objects_.find(object);
+  if (found == objects_.end() || !is_current(found->second)) return;
+  join(threads_[thread], found->second);
+  join(of_warp(thread, syncs).since, found->second);
+}
+
+void ThreadOrder::release(uintptr_t object, unsigned thread, uint32_t syncs) {
   Clock& own = current(threads_[thread]);
+  join(own, of_warp(thread, syncs).before);
   if (own.times[thread] < UINT8_MAX) own.times[thread]++;
-  join(current(addresses_[address]), own);
+  own.syncs[thread / 32] = syncs;
+  join(objects_[object], own);
+}
+
+bool ThreadOrder::is_before(const Moment& earlier, const Clock& clock) const {
+  return is_current(clock) &&
+         (earlier.changes < clock.times[earlier.thread] || earlier.syncs < clock.syncs[earlier.thread / 32]);
+}
+
+bool ThreadOrder::is_before(const Moment& earlier, unsigned thread, uint32_t syncs) const {
+  const Acquired& warp = warps_[thread / 32];
+  return is_before(earlier, threads_[thread]) || is_before(earlier, warp.before) ||
+         (warp.syncs != syncs && is_before(earlier, warp.since));
+}
+
+bool ThreadOrder::has_acquired(unsigned thread) const {
+  const Acquired& warp = warps_[thread / 32];
+  return is_current(warp.before) || is_current(warp.since);
 }
 
 }  // namespace sim

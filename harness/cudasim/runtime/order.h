@@ -40,33 +40,46 @@ class BlockOrder {
   static inline std::unordered_map<uintptr_t, BlockSet> released_;  // by any block, whoever follows it
 };
 
-// Threads of a block between two barriers: vector clocks. Here what a thread does after its atomic stays unordered.
+// A thread of a block, at the point where it has got to: how often it has released, and its warp has met.
+struct Moment {
+  unsigned thread, changes;
+  uint32_t syncs;
+};
+
+// Threads of a block between two barriers: vector clocks. Who releases does so for its warp as well, as far as that has
+// met before, and what it has acquired its warp has once it has met. What a thread does after its release stays unordered.
 class ThreadOrder {
  public:
   void begin_block(unsigned threads);
   void begin_interval() { interval_++; }
-  void acquire(uintptr_t address, unsigned thread);
-  void release(uintptr_t address, unsigned thread);
+  void acquire(uintptr_t object, unsigned thread, uint32_t syncs);
+  void release(uintptr_t object, unsigned thread, uint32_t syncs);
   // How often a thread has released; the count stays at the last that it can tell.
   unsigned changes(unsigned thread) const { return is_current(threads_[thread]) ? threads_[thread].times[thread] : 0; }
-  bool is_before(unsigned earlier, unsigned its_changes, unsigned thread) const {
-    return is_current(threads_[thread]) && its_changes < threads_[thread].times[earlier];
-  }
-  bool has_acquired(unsigned thread) const { return is_current(threads_[thread]) && threads_[thread].has_acquired; }
+  bool is_before(const Moment& earlier, unsigned thread, uint32_t syncs) const;
+  bool has_acquired(unsigned thread) const;
 
  private:
   struct Clock {
     uint64_t interval = 0;
-    bool has_acquired = false;
-    std::vector<uint8_t> times;  // by thread
+    std::vector<uint8_t> times;   // by thread
+    std::vector<uint32_t> syncs;  // by warp
+  };
+  // What a warp's lanes have acquired: those of before it met last, and the others since.
+  struct Acquired {
+    Clock before, since;
+    uint32_t syncs = 0;
   };
   bool is_current(const Clock& clock) const { return clock.interval == interval_; }
+  bool is_before(const Moment& earlier, const Clock& clock) const;
   Clock& current(Clock& clock);
   void join(Clock& into, const Clock& from);
+  Acquired& of_warp(unsigned thread, uint32_t syncs);
 
   uint64_t interval_ = 1;
   std::vector<Clock> threads_;
-  std::unordered_map<uintptr_t, Clock> addresses_;
+  std::vector<Acquired> warps_;
+  std::unordered_map<uintptr_t, Clock> objects_;
 };
 
 }  // namespace sim

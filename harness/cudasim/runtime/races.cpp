@@ -21,6 +21,8 @@ Stamp stamp_of(const Actor& actor, unsigned mask) {
   return stamp;
 }
 
+Moment moment_of(const Stamp& stamp) { return {stamp.thread, stamp.changes, stamp.syncs}; }
+
 bool same_interval(const Stamp& stamp, const Actor& actor) {
   return stamp.block == actor.block && stamp.barriers == (actor.barriers & barriers_kept);
 }
@@ -37,7 +39,7 @@ bool Races::is_ordered(const Stamp& earlier, const Actor& actor) const {
   if (earlier.block != actor.block) return blocks_.is_before(earlier.block);
   if (!same_interval(earlier, actor) || earlier.thread == actor.thread) return true;
   // A thread that has changed more than can be counted may have done it before.
-  if (earlier.changes == changes_kept || threads_.is_before(earlier.thread, earlier.changes, actor.thread)) return true;
+  if (earlier.changes == changes_kept || threads_.is_before(moment_of(earlier), actor.thread, actor.syncs)) return true;
   return same_warp(earlier, actor) && !same_sync(earlier, actor);
 }
 
@@ -84,7 +86,7 @@ Stamp Races::joined(const Stamp& readers, const Actor& actor, unsigned mask) con
     now.by_other_blocks = 1;
   } else {
     now.by_other_blocks = readers.by_other_blocks;
-    bool is_before = threads_.is_before(readers.thread, readers.changes, actor.thread);
+    bool is_before = threads_.is_before(moment_of(readers), actor.thread, actor.syncs);
     if (same_interval(readers, actor) && !is_before) {
       now.by_other_warps = readers.by_other_warps || !same_warp(readers, actor);
       bool is_other = readers.thread != actor.thread || readers.by_others_of_warp;

@@ -126,6 +126,9 @@ void Worker::reset_block() {
   vote_ = Vote{};
   barriers_met_ = 0;
   copies_.clear();
+  mbarriers_.clear();
+  std::fill(std::begin(named_), std::end(named_), 0);
+  woken_in_vain_ = made_ready_ - 1;
   poison_shared();
   if (checker) checker->begin_block(*this);
   for (auto& thread : threads_) thread.state = ThreadState::fresh;
@@ -181,7 +184,7 @@ void Worker::count_as_arrived(Warp& left, unsigned thread) {
 // Null when no thread can go on: the block is done, or deadlocked.
 Fiber* Worker::next_fiber() {
   if (next_thread_ < threads_total_) return take_idle();
-  if (ready_head_ == ready_.size() && !release_converged()) return nullptr;
+  if (ready_head_ == ready_.size() && !release_converged() && !release_in_vain()) return nullptr;
   Fiber* fiber = ready_[ready_head_++];
   if (ready_head_ + 1 < ready_.size()) ready_[ready_head_ + 1]->prefetch();
   if (ready_head_ == ready_.size()) {
@@ -219,6 +222,7 @@ void Worker::suspend(bool leaves_block) {
 
 void Worker::make_ready(unsigned thread) {
   threads_[thread].state = ThreadState::ready;
+  made_ready_++;
   ready_.push_back(threads_[thread].fiber);
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,13 +50,32 @@ void count_block(Launch& launch);
 // The same now and then in a launch whose blocks end together.
 void count_round(Launch& launch);
 
-enum class ThreadState : uint8_t { fresh, running, at_barrier, at_grid_barrier, in_collective, converging, ready, exited };
+enum class ThreadState : uint8_t { fresh, running, at_barrier, at_grid_barrier, in_collective, at_object, converging, ready, exited };
 
 struct Thread {
   ThreadState state = ThreadState::fresh;
   Fiber* fiber = nullptr;
   Source barrier;          // or the line where it converges
   unsigned converged = 0;  // the lanes it converged with
+  const void* object = nullptr;  // that it waits for: an mbarrier, or a named barrier
+  sim_woken woken = sim_woken_in_vain;
+};
+
+// Bytes on their way into shared memory.
+struct BulkCopy {
+  struct alignas(16) Unit {
+    char bytes[16];
+  };
+  void* to = nullptr;
+  std::vector<Unit> units;
+};
+
+// An mbarrier: a phase passes when all have arrived and all bytes that were expected have come.
+struct Mbarrier {
+  unsigned expected = 0, pending = 0, parity = 0;
+  int64_t nbytes = 0;  // expected less those that have come
+  std::deque<BulkCopy> copies;
+  BulkCopy taken;
 };
 
 // Lanes of a warp that meet: each leaves up to 16 bytes for the others.
@@ -132,6 +153,12 @@ class Worker {
   // Called on a fiber.
   void wait_at_grid_barrier(const Source& source);
   void wait_at_barrier(int predicate, const Source& source);
+  void wait_at_named_barrier(unsigned number, unsigned count, bool waits, const Source& source);
+  void begin_mbarrier(void* barrier, unsigned count, const Source& source);
+  Mbarrier& mbarrier(const void* barrier, const Source& source);
+  unsigned arrive(void* barrier, unsigned count, int nbytes, bool drops_out, const Source& source);
+  sim_woken wait_at_mbarrier(const void* barrier, unsigned parity, const Source& source);
+  void wake(const void* object, sim_woken why);
   Collective* meet(unsigned mask, const void* mine, unsigned size, const char* what, const Source& source);
   void leave(Collective* met);
   unsigned converge(const Source& source);
@@ -175,6 +202,8 @@ class Worker {
   void count_as_arrived(Warp& left, unsigned thread);
   void release_barrier();
   bool release_converged();
+  bool release_in_vain();
+  sim_woken wait_for(const void* object, const Source& source);
   void complete(Warp& warp, Collective* met, unsigned first_thread);
   void make_ready(unsigned thread);
   void suspend(bool leaves_block = false);
@@ -199,6 +228,9 @@ class Worker {
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<AsyncCopies> copies_;  // by thread, of a block that has any
+  std::map<const void*, Mbarrier> mbarriers_;
+  unsigned named_[16] = {};  // arrivals at each named barrier
+  uint64_t made_ready_ = 0, woken_in_vain_ = 0;  // how many times threads were, and how many before the last in vain
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<Collective*> free_collectives_;
   Vote vote_;

@@ -110,6 +110,21 @@ unsigned sim_warp_match(unsigned mask, const void* mine, unsigned size, const ch
 // Like an exchange, but hands over the values of all lanes (`size` bytes each, by lane) that came, and their mask.
 unsigned sim_warp_collect(unsigned mask, const void* mine, void* values, unsigned size, const char* what,
                           const char* file, int line);
+// Barriers that count arrivals. A named one, of `count` threads or, if that is 0, of all. An mbarrier is known by its
+// address from when it is initialised; `count` 0 ends it. Arriving may expect bytes, and those that have come count
+// down; it gives the phase's parity.
+void sim_named_barrier(unsigned number, unsigned count, bool waits, const char* file, int line);
+void sim_mbarrier_init(void* barrier, unsigned count, const char* file, int line);
+unsigned sim_mbarrier_arrive(void* barrier, unsigned count, int nbytes, bool drops_out, const char* file, int line);
+// Waits until the phase of a parity has passed, or copies of its came, or nobody in the block can go on.
+enum sim_woken { sim_woken_in_vain, sim_woken_by_phase, sim_woken_by_copy };
+sim_woken sim_mbarrier_wait(void* barrier, unsigned parity, const char* file, int line);
+// A copy that an mbarrier is to be told of: where to put its bytes, and then, for who waits, the next that has come, 0
+// bytes for none.
+void* sim_copy_bulk(void* to, unsigned nbytes, void* barrier, const char* file, int line);
+unsigned sim_take_bulk(void* barrier, void** to, const void** bytes, const char* file, int line);
+// From or to memory that is none of the device's.
+void sim_copy_unseen(void* to, const void* from, size_t nbytes);
 // The lanes that stand at the same line when no other thread of the block can go on.
 unsigned sim_active_mask(const char* file, int line);
 unsigned sim_linear_thread(void);
@@ -121,6 +136,8 @@ void sim_give_turn(void);
 void sim_before_atomic(void);
 void sim_trap(const char* what, const char* file, int line);
 void sim_misaligned(const char* what, const char* file, int line);
+// The launch ends, and is refused for what the simulator lacks.
+void sim_lack(const char* what);
 
 // Memory.
 // `names`: the variables as declared.

@@ -97,6 +97,46 @@ SIM_PTX void ptx_wait_for_copies(int pending) {
   }
 }
 
+// ---- Barriers that count arrivals, and copies in bulk that they are told of: those have come when somebody waits.
+
+SIM_PTX void ptx_begin_barrier(char* barrier, unsigned count, SIM_CALLER) { sim_mbarrier_init(barrier, count, file, line); }
+SIM_PTX unsigned ptx_arrive(char* barrier, unsigned count, int nbytes, bool drops_out = false, SIM_CALLER) {
+  return sim_mbarrier_arrive(barrier, count, nbytes, drops_out, file, line);
+}
+SIM_PTX void ptx_require_bulk(const void* to, const void* from, unsigned size, const char* file, int line) {
+  if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | size) % 16)
+    sim_misaligned("a copy in bulk, or its size, isn't aligned to 16 bytes", file, line);
+}
+SIM_PTX void ptx_load_bulk(char* to, const char* from, unsigned size, char* barrier, SIM_CALLER) {
+  ptx_require_bulk(to, from, size, file, line);
+  char* bytes = static_cast<char*>(sim_copy_bulk(to, size, barrier, file, line));
+  for (unsigned i = 0; i < size; i += 16) {
+    auto unit = ptx_load<unsigned, 4>(from + i);
+    sim_copy_unseen(bytes + i, &unit, sizeof unit);
+  }
+}
+// At once: who changes the source too early isn't found out.
+SIM_PTX void ptx_store_bulk(char* to, const char* from, unsigned size, SIM_CALLER) {
+  ptx_require_bulk(to, from, size, file, line);
+  for (unsigned i = 0; i < size; i += 16) ptx_store(to + i, ptx_load<unsigned, 4>(from + i));
+}
+SIM_PTX bool ptx_wait(char* barrier, unsigned parity, SIM_CALLER) {
+  for (;;) {
+    void* to;
+    const void* bytes;
+    while (unsigned size = sim_take_bulk(barrier, &to, &bytes, file, line)) {
+      for (unsigned i = 0; i < size; i += 16) {
+        ptx_Vector<unsigned, 4> unit;
+        sim_copy_unseen(&unit, static_cast<const char*>(bytes) + i, sizeof unit);
+        ptx_store(static_cast<char*>(to) + i, unit);
+      }
+      sim_mbarrier_arrive(barrier, 0, -int(size), false, file, line);
+    }
+    sim_woken why = sim_mbarrier_wait(barrier, parity, file, line);
+    if (why != sim_woken_by_copy) return why == sim_woken_by_phase;
+  }
+}
+
 // ---- Matrices of a warp. Of 8 x 8 halves lane l has two neighbours of row l / 4, from column 2 (l % 4) on.
 
 SIM_PTX void ptx_require_row(const char* row, unsigned rows, const char* file, int line) {
@@ -186,6 +226,54 @@ __attribute__((no_sanitize_thread)) static inline void ptx_multiply(const unsign
   for (int i = 0; i < 4; i++) {
     if constexpr (!std::is_same_v<Sum, ptx_Half>) d[i] = sim::bits_as<unsigned>(sum[i]);
     else if (i % 2) d[i / 2] = ptx_Half::to(sum[i - 1]) | unsigned(ptx_Half::to(sum[i])) << 16;
+  }
+}
+
+// wgmma.m64n`columns`: four warps multiply 64 rows by as many columns, and add to sums that the threads hold like those
+// of mma. Of a row, and of a column, 32 bytes are multiplied: two cores of a matrix, each of 8 rows of 16 bytes. A
+// descriptor says where in shared memory they lie, and how far the next core is along a row and across rows (PTX ISA,
+// "Matrix descriptor", without swizzling).
+struct ptx_Words {
+  unsigned words[8];
+};
+SIM_PTX ptx_Words ptx_described(unsigned long long descriptor, int row) {
+  if (descriptor >> 62) sim_lack("wgmma on swizzled shared memory");
+  auto field = [&](int first) { return unsigned(descriptor >> first & 0x3fff) << 4; };
+  unsigned first = field(0) + row / 8 * field(32) + row % 8 * 16;
+  ptx_Words found;
+  for (int core = 0; core < 2; core++) {
+    auto part = *static_cast<const ptx_Vector<unsigned, 4>*>(sim_in_shared(first + core * field(16)));
+    for (int i = 0; i < 4; i++) found.words[4 * core + i] = part.sim_x[i];
+  }
+  return found;
+}
+// The rows of a warp from shared memory, or from registers like those of mma.
+struct ptx_Rows {
+  unsigned long long descriptor;
+  ptx_Words of(int warp, int row, const char*, int) const { return ptx_described(descriptor, 16 * warp + row); }
+};
+struct ptx_Fragment {
+  ptx_Vector<unsigned, 4> mine;
+  ptx_Words of(int, int row, const char* file, int line) const {
+    ptx_Vector<unsigned, 4> all[32];
+    sim::collect(0xffffffffu, mine, all, "wgmma", file, line);
+    ptx_Words found;
+    for (int i = 0; i < 8; i++) found.words[i] = all[row % 8 * 4 + i % 4].sim_x[i / 4 * 2 + row / 8];
+    return found;
+  }
+};
+template <class A, class B, int columns, class Sum, class Source>
+SIM_PTX void ptx_multiply_group(Sum (&sums)[columns / 2], const Source& rows, unsigned long long b, bool adds, SIM_CALLER) {
+  constexpr int per = A::per_register;
+  int group = sim::lane() / 4, warp = sim_linear_thread() / 32 % 4;
+  const ptx_Words a[2] = {rows.of(warp, group, file, line), rows.of(warp, group + 8, file, line)};
+  for (int i = 0; i < columns / 4; i++) {
+    ptx_Words column = ptx_described(b, i / 2 * 8 + sim::lane() % 4 * 2 + i % 2);
+    for (int half = 0; half < 2; half++) {
+      Sum& sum = sums[i / 2 * 4 + half * 2 + i % 2];
+      if (!adds) sum = 0;
+      for (int k = 0; k < 8 * per; k++) sum += A::of(a[half].words[k / per], k % per) * B::of(column.words[k / per], k % per);
+    }
   }
 }
 

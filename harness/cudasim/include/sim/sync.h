@@ -19,6 +19,9 @@ static inline void* __cvta_shared_to_generic(size_t offset) {
   return static_cast<char*>(sim_shared_window()) + offset;
 }
 
+static inline size_t __cvta_generic_to_global(const void* pointer) { return reinterpret_cast<size_t>(pointer); }
+static inline void* __cvta_global_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
+
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
