@@ -330,10 +330,11 @@ def _write_product(name: str, modifiers: list[str], operands: list[str]) -> str:
 
 
 def _write_group_product(name: str, modifiers: list[str], operands: list[str]) -> str:
-    """`wgmma`: of a warp group, 64 rows by up to 256 columns. The product is there at once, so nothing waits for it."""
+    """`wgmma`: of a warp group, 64 rows by up to 256 columns. The product is there at once; who waits for it waits for
+    the warp's other lanes."""
     what, *how = modifiers
     if what in ("fence", "commit_group", "wait_group"):
-        return ";"
+        return "__syncwarp();" if what == "wait_group" else ";"
     sync, aligned, shape, result, left, right = how
     _require((what, sync, aligned) == ("mma_async", "sync", "aligned"))
     found = re.fullmatch(r"m64n(\d+)k(\d+)", shape)

@@ -472,6 +472,42 @@ __global__ void sort_then_shared(const float* a, float* b, bool waits) {
   __syncthreads();
   b[threadIdx.x] = keys[0] + shared.kept[threadIdx.x];
 }
+// One warp fills a place, and the first lane of another waits for it.
+enum Mistake { none, not_begun, no_arrival, two_arrivals, no_wait };
+__device__ unsigned in_window(const void* pointer) { return unsigned(__cvta_generic_to_shared(pointer)); }
+__device__ void wait_for(unsigned barrier) {
+  asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n@!p bra again;\n}" ::"r"(barrier));
+}
+__global__ void hand_over(const float* a, float* b, Mistake mistake) {
+  __shared__ float place[32];
+  __shared__ uint64_t full;
+  unsigned barrier = in_window(&full), lane = threadIdx.x % 32;
+  if (threadIdx.x == 0 && mistake != not_begun) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier));
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    place[lane] = a[lane];
+    __syncwarp();
+    int arrivals = mistake == two_arrivals ? 2 : 1;
+    if (lane == 0 && mistake != no_arrival) asm volatile("mbarrier.arrive.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(arrivals));
+  } else {
+    if (lane == 0 && mistake != no_wait) wait_for(barrier);
+    __syncwarp();
+    b[lane] = place[31 - lane];
+  }
+}
+__global__ void copy_in_bulk(const float* a, float* b, bool waits) {
+  __shared__ alignas(16) float place[16];
+  __shared__ uint64_t full;
+  unsigned barrier = in_window(&full);
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;\nmbarrier.arrive.expect_tx.shared.b64 _, [%0], 64;" ::"r"(barrier));
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 64, [%2];" ::"r"(in_window(place)), "l"(a), "r"(barrier));
+  if (waits) wait_for(barrier);
+  for (int i = 0; i < 16; i++) b[i] = place[i];
+}
+__global__ void two_warps_of_one(float* b) {
+  b[threadIdx.x] = 1.0f;
+  asm volatile("bar.sync 1, 64;");
+}
 __global__ void spin_on_a_flag(const float* a, float* b, int* flag) {
   if (threadIdx.x == 32) {
     b[0] = a[0];
@@ -815,6 +851,15 @@ static const std::map<std::string, Case>& cases() {
       {"grid_too_high", [](Tensor a, Tensor b) { touch<<<dim3(1, 65536), 32>>>(f(b)); }},
       {"too_much_shared", [](Tensor a, Tensor b) { touch<<<1, 32, 49153>>>(f(b)); }},
       {"no_barrier_of_the_grid", [](Tensor a, Tensor b) { neighbour_blocks(f(a), f(b), false); }},
+      {"arrives_at_nothing", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), not_begun); }},
+      {"waits_for_nobody", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), no_arrival); }},
+      {"arrives_twice", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), two_arrivals); }},
+      {"does_not_wait", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), no_wait); }},
+      {"handed_over", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), none); }},
+      {"reads_before_the_copy", [](Tensor a, Tensor b) { copy_in_bulk<<<1, 1>>>(f(a), f(b), false); }},
+      {"copied_past", [](Tensor a, Tensor b) { copy_in_bulk<<<1, 1>>>(f(a) + 992, f(b), true); }},
+      {"copied_in_bulk", [](Tensor a, Tensor b) { copy_in_bulk<<<1, 1>>>(f(a), f(b), true); }},
+      {"named_barrier_of_more", [](Tensor a, Tensor b) { two_warps_of_one<<<1, 32>>>(f(b)); }},
       {"one_block_leaves", [](Tensor a, Tensor b) { one_block_leaves(f(b)); }},
       {"grid_without_launch", [](Tensor a, Tensor b) { grid_without_launch<<<2, 32>>>(f(b)); }},
       {"storage_used_twice", [](Tensor a, Tensor b) { sum_twice<<<1, 64>>>(f(a), f(b), false); }},

@@ -10,8 +10,7 @@ from tests.conformance.case import Case, ints
 
 case = partial(Case, "hopper", needs=(9, 0))
 
-COPIES = "`mbarrier`, `cp.async.bulk`, `elect.sync`"
-PRODUCTS = "`wgmma` without swizzling"
+OTHERS = "`mbarrier`, `cp.async.bulk`, `elect`, named barriers, `wgmma` without swizzling"
 
 
 def _product(start: int, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -22,19 +21,19 @@ def _product(start: int, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 _with_ones, _alone = partial(_product, 1), lambda a, b: _product(0, a.view(torch.half), b)
 
 CASES = (
-    case("hopper_ring", COPIES, (ints(64 * 7),), lambda x: x + torch.arange(64, dtype=torch.int32).repeat(7)),
-    case("hopper_named_barriers", "named barriers (`bar`)", (ints(32 * 5),), lambda x: x.view(-1, 32).flip(1).view(-1)),
-    case("hopper_product_tf32", PRODUCTS, (ints(64 * 8, -9, 9) / 8, ints(16 * 8, -9, 9, 1) / 4), _with_ones),
-    case("hopper_product_half", PRODUCTS, (ints(64 * 16, -8, 8).half(), ints(16 * 16, -8, 8, 1).half()), _with_ones),
+    case("hopper_ring", OTHERS, (ints(64 * 7),), lambda x: x + torch.arange(64, dtype=torch.int32).repeat(7)),
+    case("hopper_named_barriers", OTHERS, (ints(32 * 5),), lambda x: x.view(-1, 32).flip(1).view(-1)),
+    case("hopper_product_tf32", OTHERS, (ints(64 * 8, -9, 9) / 8, ints(16 * 8, -9, 9, 1) / 4), _with_ones),
+    case("hopper_product_half", OTHERS, (ints(64 * 16, -8, 8).half(), ints(16 * 16, -8, 8, 1).half()), _with_ones),
     case(
         "hopper_product_bytes",
-        PRODUCTS,
+        OTHERS,
         (ints(64 * 32, -128, 128).to(torch.int8), ints(16 * 32, -128, 128, 1).to(torch.int8)),
         _with_ones,
     ),
     case(
         "hopper_product_of_registers",
-        PRODUCTS,
+        OTHERS,
         (ints(64 * 16, -8, 8).half().view(torch.int32), ints(16 * 16, -8, 8, 1).half()),
         _alone,
     ),

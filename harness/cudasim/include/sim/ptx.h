@@ -264,15 +264,20 @@ struct ptx_Fragment {
 };
 template <class A, class B, int columns, class Sum, class Source>
 SIM_PTX void ptx_multiply_group(Sum (&sums)[columns / 2], const Source& rows, unsigned long long b, bool adds, SIM_CALLER) {
-  constexpr int per = A::per_register;
+  constexpr int per = A::per_register, depth = 8 * per;
   int group = sim::lane() / 4, warp = sim_linear_thread() / 32 % 4;
-  const ptx_Words a[2] = {rows.of(warp, group, file, line), rows.of(warp, group + 8, file, line)};
+  Sum row[2][depth], column[depth];
+  for (int half = 0; half < 2; half++) {
+    ptx_Words words = rows.of(warp, group + 8 * half, file, line);
+    for (int k = 0; k < depth; k++) row[half][k] = A::of(words.words[k / per], k % per);
+  }
   for (int i = 0; i < columns / 4; i++) {
-    ptx_Words column = ptx_described(b, i / 2 * 8 + sim::lane() % 4 * 2 + i % 2);
+    ptx_Words words = ptx_described(b, i / 2 * 8 + sim::lane() % 4 * 2 + i % 2);
+    for (int k = 0; k < depth; k++) column[k] = B::of(words.words[k / per], k % per);
     for (int half = 0; half < 2; half++) {
       Sum& sum = sums[i / 2 * 4 + half * 2 + i % 2];
       if (!adds) sum = 0;
-      for (int k = 0; k < 8 * per; k++) sum += A::of(a[half].words[k / per], k % per) * B::of(column.words[k / per], k % per);
+      for (int k = 0; k < depth; k++) sum += row[half][k] * column[k];
     }
   }
 }
