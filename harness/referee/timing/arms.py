@@ -40,7 +40,8 @@ turns as there were: it always may be, and yet there are few of them, each of wh
 full. Of 24 turns 3.4 late ones and 1.7 traced ones are expected, of 400 nine and 4.5."""
 _TRACED_CALLS = 3
 """The fewest calls that are traced, in further turns where a turn has fewer: one that was held up convicts nobody. The
-first is alone in its turn: no other can do its work."""
+first is alone in its turn: no other can do its work. Each turn is judged, since what works there excuses others
+(audit.phases): a solution that knows a trace could leave out the work of a call that nobody looks at."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,8 @@ class WorkerArms:
             self._take_late(calls)
         if number == self._traced.get(arm) or (arm == "solution" and self._is_drawn(number, _TRACED_TURNS)):
             sizes = [1, *[calls] * math.ceil((_TRACED_CALLS - 1) / calls)]
-            judged = self._case.rng.randrange(len(sizes))
-            for place, size in enumerate(sizes):
-                traced = self._take(arm, size, is_judged=place == judged, traced=True)
+            for size in sizes:
+                traced = self._take(arm, size, is_judged=True, traced=True)
                 by_host = self.metric == "end_to_end"
                 auditor.trace(arm, size, traced.answered, traced.wall_ns, by_host=by_host)
         taken = self._take(arm, calls, is_judged=self._is_judged(number))

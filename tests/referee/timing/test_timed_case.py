@@ -285,7 +285,16 @@ def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Sett
     with opened_case(double, Honest) as opened:
         outcome = opened.outcome()
     assert {(check.scope, check.outputs[0].compared) for check in outcome.checks} == {("timed_turn", 300)}
-    assert 5 <= len(outcome.checks) <= 27  # two that are drawn, two late ones, the traced one, and others by chance
+    assert 6 <= len(outcome.checks) <= 29  # two that are drawn, two late ones, traced ones, and others by chance
+
+
+def test_every_traced_turn_is_judged(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What works there is the measure: whoever knows a trace could leave out the work of a call that nobody sees."""
+    monkeypatch.setattr(secrets, "SystemRandom", Never)
+    with opened_case(double, Honest) as opened:
+        outcome = opened.outcome()
+    drawn, late = 2, 2
+    assert len(outcome.checks) == drawn + late + sum(turn.traced for turn in opened.timed)
 
 
 class Spent(InProcessWorker):
