@@ -248,7 +248,7 @@ class _Judging:
         except VariedForCopies as error:
             let_go(error)
         problem = replace(self.job.problem, keeps_parameters=True)
-        again = self._again("with parameters as Model makes them", _NOT_VARIED, problem=problem)
+        again = self._again("unvaried", "with parameters as Model makes them", _NOT_VARIED, problem=problem)
         try:
             again.in_any_mode()
         finally:
@@ -266,8 +266,8 @@ class _Judging:
                 raise
             first = error
         let_go(first)
-        for problem, remarks in self._other_modes():
-            again = self._again("as KernelBench does", *remarks, problem=problem)
+        for number, (problem, remarks) in enumerate(self._other_modes(), 1):
+            again = self._again(f"mode {number}", "as KernelBench does", *remarks, problem=problem)
             try:
                 again.or_blame()
             except (SolutionFailed, InvalidProblem) as error:
@@ -319,16 +319,18 @@ class _Judging:
         failed with what they had made."""
         let_go(error)
         self.workers.end_idle()
-        again = self._again("without what stayed for it")
+        again = self._again("anew", "without what stayed for it")
         try:
             again.or_blame()
         finally:
             self.found.become(again.found)
 
-    def _again(self, how: str, *remarks: str, **of_job: Any) -> _Judging:
-        """Another try with other inputs, whose job differs in these fields; it gathers findings of its own."""
+    def _again(self, name: str, how: str, *remarks: str, **of_job: Any) -> _Judging:
+        """Another try, whose job differs in these fields; it gathers findings of its own. By its `name` it has inputs
+        that no other try has: in any of them the solution may have kept what it saw, and have asked to be begun
+        anew."""
         self.notify(f"trying again {how}")
-        job = replace(self.job, tries=self.job.tries + 1, **of_job)
+        job = replace(self.job, again=(*self.job.again, name), **of_job)
         return replace(self, job=job, found=Found(remarks=list(remarks)))
 
     def once(self) -> None:

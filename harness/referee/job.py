@@ -28,6 +28,8 @@ class Job:
     """The machine's part in earlier tries, each of which ended with it."""
     tries: int = 0
     """The number of times that the solution has been begun before: its inputs then are no secret any more."""
+    again: tuple[str, ...] = ()
+    """The name of a further try within one evaluation, after that of the try it follows. Each has its own inputs."""
 
 
 def make_job(run: str, task: Task, config: Config, seed: int) -> Job:

@@ -85,7 +85,7 @@ class Setting:
     `precision` is the problem's, or that of its tensors where problem.yaml names none. `meta_inputs` is None on a GPU,
     and where get_inputs() needs real memory. `call_bytes` is the most that an eager call allocates on a GPU, outputs
     included, and `input_bytes` what its inputs take; 0 without a GPU. `repeat` counts earlier measurements: each has
-    fresh workers, other inputs and the same weights; so does `tries` for earlier tries of the solution.
+    fresh workers, other inputs and the same weights; so does `tries`, which names this try of the solution.
     `has_found_items`: rows of dimension 0 don't depend on each other in a smaller case, which nobody claims.
     """
 
@@ -99,7 +99,7 @@ class Setting:
     precision: str
     meta_inputs: list[Any] | None
     repeat: int = 0
-    tries: int = 0
+    tries: tuple[int | str, ...] = ()
     call_bytes: int = 0
     input_bytes: int = 0
     has_found_items: bool = False
@@ -354,7 +354,7 @@ class Setting:
 
     def seed(self, *purpose: object) -> int:
         again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
-        again += ("try", self.tries) if self.tries else ()
+        again += ("try", *self.tries) if any(self.tries) else ()
         return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
 
     def check(
@@ -370,7 +370,7 @@ def prepare_setting(
     device: str,
     repeat: int = 0,
     lessons: Lessons | None = None,
-    tries: int = 0,
+    tries: tuple[int | str, ...] = (),
 ) -> Setting:
     """Run the reference of a case once and gather what judging needs. `lessons`: an earlier setting's of the same.
     Raises: InvalidProblem."""

@@ -264,7 +264,8 @@ class Trial:
             known = None
         if known is None:
             self.notify(f"trying the reference of {case}")
-        setting = prepare_setting(problem, case, job.seed, self.workers.host.torch_device, repeat, known, job.tries)
+        tries: tuple[int | str, ...] = (job.tries, *job.again)
+        setting = prepare_setting(problem, case, job.seed, self.workers.host.torch_device, repeat, known, tries)
         self.found.precision = setting.precision
         if must_be_sampled(setting, self.workers.host):
             self._sampled.add(case)

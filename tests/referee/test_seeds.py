@@ -38,6 +38,8 @@ def test_master_seeds_differ() -> None:
 
 def test_another_try_has_other_inputs_and_the_same_weights(tmp_path: Path) -> None:
     (tmp_path / "problem.py").write_text(DOUBLE)
-    first, second = (prepare_setting(load_problem(tmp_path), "full", 1, "cpu", tries=tries) for tries in (0, 1))
-    assert first.seed("inputs", 0) != second.seed("inputs", 0)
-    assert first.construction_seed == second.construction_seed
+    tries: list[tuple[int | str, ...]] = [(0,), (1,), (0, "anew"), (0, "mode 1"), (0, "mode 2"), (1, "mode 1")]
+    settings = [prepare_setting(load_problem(tmp_path), "full", 1, "cpu", tries=one) for one in tries]
+    assert len({one.seed("inputs", 0) for one in settings}) == len(tries)
+    assert len({one.construction_seed for one in settings}) == 1
+    assert settings[0].seed("inputs", 0) == prepare_setting(load_problem(tmp_path), "full", 1, "cpu").seed("inputs", 0)
