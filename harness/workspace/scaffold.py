@@ -123,7 +123,8 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
         )
     with tempfile.TemporaryDirectory() as trial:
         with refused(UsageError, f"can't read {source}"):
-            shutil.copyfile(source, Path(trial) / "problem.py")
+            given = source.read_bytes()  # of a pipe, too
+        (Path(trial) / "problem.py").write_bytes(given)
         checked = load_problem(Path(trial))
     constants = ", ".join(f"{name}: 8" for name in list(module_constants(checked.source))[:2])
     yaml = _PROBLEM_YAML.format(title=name, constants=constants or "batch_size: 8")

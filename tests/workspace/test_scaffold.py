@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,16 @@ def test_a_kernelbench_file_becomes_a_problem(workspace: Workspace, tmp_path: Pa
     text = (problem.folder / "problem.yaml").read_text()
     assert text.splitlines()[0] == "# yaml-language-server: $schema=../../.harness/schemas/problem.schema.json"
     assert "constants: {features: 8}" in text
+
+
+def test_a_problem_may_come_through_a_pipe(workspace: Workspace) -> None:
+    """Such as `--from <(curl …)` and `--from /dev/stdin`."""
+    given, taken = os.pipe()
+    with os.fdopen(taken, "w") as file:
+        file.write(PAIR)
+    new_problem(workspace, "pair", Path(f"/dev/fd/{given}"))
+    os.close(given)
+    assert workspace.problem("pair").source == PAIR
 
 
 def test_a_file_that_is_no_problem_leaves_nothing_behind(workspace: Workspace, tmp_path: Path) -> None:
