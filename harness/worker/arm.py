@@ -82,7 +82,7 @@ class Arm:
         if request.seen_gpu is not None:
             self.device.show(request.seen_gpu, request.is_rehearsed)
         take_lent(self.extensions.folder)
-        if self.device.torch_device != "cpu" and "graph" in Path(request.path).read_text(errors="replace").lower():
+        if self.device.torch_device != "cpu" and _speaks_of_graphs(Path(request.path).parent):
             self.device.ready_libraries()  # as where the reference ran before in the same process
         self._flags = read_flags()
         self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
@@ -252,6 +252,11 @@ def _stepping(call: Any, model: torch.nn.Module, step: Step, end_forward: Callab
         return *found[:first], *(gradient.to(getattr(torch, dtype)) for gradient, dtype in wanted)
 
     return take
+
+
+def _speaks_of_graphs(folder: Path) -> bool:
+    """Say whether a file of a solution's may capture a CUDA graph."""
+    return any(b"graph" in file.read_bytes().lower() for file in folder.rglob("*") if file.is_file())
 
 
 def _import_file(path: Path) -> ModuleType:

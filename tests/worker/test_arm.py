@@ -14,6 +14,7 @@ from harness.sandbox.wire.device import Conditions, KernelRun
 from harness.sandbox.wire.messages import Argument, Call, Construct, Load, TakeTurn, TensorRef
 from harness.worker.arm import Arm
 from harness.worker.guard import Guard
+from tests.files import laid
 from tests.referee.in_process import InProcessDevice
 
 
@@ -134,10 +135,15 @@ def test_libraries_are_ready_before_a_solution_that_may_capture_a_graph(
     tmp_path: Path, torch_device: str, told: list[str]
 ) -> None:
     """Where the reference ran in the same process they would be; a worker that only builds has no use for them."""
-    device = Noting()
-    device.torch_device = torch_device
-    for number, text in enumerate(("class Plain: ...", "class Captures: graph = 'torch.cuda.CUDAGraph'")):
-        file = tmp_path / f"solution_{number}.py"
-        file.write_text(text)
-        arm_of(device, tmp_path).load(Load(str(file), text.split()[1].strip(":"), {}))
+    plain, captures = "class ModelNew: ...", "graph = 'torch.cuda.CUDAGraph'\n"
+    folders = (
+        {"solution.py": plain},
+        {"solution.py": f"{captures}\n{plain}"},
+        {"solution.py": plain, "own.py": captures},
+    )
+    for number, files in enumerate(folders):
+        device = Noting()
+        device.torch_device = torch_device
+        folder = laid(tmp_path / str(number), files)
+        arm_of(device, tmp_path).load(Load(str(folder / "solution.py"), "ModelNew", {}))
         assert device.told == (told if number else [])
