@@ -12,6 +12,8 @@ from harness.errors import InvalidFile
 from harness.workspace.source_hash import hash_files, hashed_files
 
 _INTERVAL_S = 0.25
+_AT_REST_NS = 2 * 10**9
+"""The age from which a file's time tells that it was written again: some file systems count whole seconds."""
 
 
 class Watcher:
@@ -23,6 +25,8 @@ class Watcher:
     def __init__(self, folders: Sequence[Path], pause: Callable[[float], None] = time.sleep) -> None:
         self._folders = folders
         self._pause = pause
+        self._known: tuple[object, tuple[str, ...]] | None = None
+        """Names, times and sizes at rest, and the hashes then: a solution may bring gigabytes, and may be timed now."""
         self.mark()
 
     def mark(self) -> None:
@@ -60,7 +64,16 @@ class Watcher:
     def _contents(self) -> tuple[str, ...] | None:
         """Return a hash for each folder; None where a file went away meanwhile."""
         try:
-            return tuple(hash_files(_watched(folder)) for folder in self._folders)
+            found = [_watched(folder) for folder in self._folders]
+            facts = [(path, path.stat()) for files in found for path in files.values()]
+            look = [(path, one.st_mtime_ns, one.st_size, one.st_ino) for path, one in facts]
+            if self._known is not None and self._known[0] == look:
+                return self._known[1]
+            newest_ns = max((one.st_mtime_ns for _, one in facts), default=0)
+            is_at_rest = newest_ns < time.time_ns() - _AT_REST_NS
+            hashes = tuple(map(hash_files, found))
+            self._known = (look, hashes) if is_at_rest else None
+            return hashes
         except (OSError, InvalidFile):
             return None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from harness.workspace import watcher as watcher_module
 from harness.workspace.watcher import Watcher
 
 
@@ -85,6 +86,28 @@ def test_new_and_removed_files_are_changes(tmp_path: Path) -> None:
     watcher.wait()
     watcher, _ = watched(tmp_path, (tmp_path / "kernel.cu").unlink, nothing)
     watcher.wait()
+
+
+def test_contents_are_read_again_only_where_files_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solution may bring gigabytes, and may be timed meanwhile."""
+    read: list[str] = []
+
+    def hashed(files: Mapping[str, Path]) -> str:
+        read.append(files["solution.py"].read_text())
+        return read[-1]
+
+    monkeypatch.setattr(watcher_module, "hash_files", hashed)
+    file = tmp_path / "solution.py"
+    save(file, "one")()  # long ago
+    watcher = Watcher([tmp_path], Pauses(nothing, nothing, save(file, "two"), nothing))
+    watcher.wait()
+    assert read == ["one", "two"]
+    file.write_text("tri")  # just now: it may be written again within the same tick of the clock
+    watcher.mark()
+    watcher.mark()
+    assert read == ["one", "two", "tri", "tri"]
 
 
 def test_a_folder_that_goes_away_and_comes_back_is_waited_for(tmp_path: Path) -> None:
