@@ -255,8 +255,9 @@ def _stepping(call: Any, model: torch.nn.Module, step: Step, end_forward: Callab
 
 
 def _speaks_of_graphs(folder: Path) -> bool:
-    """Say whether a file of a solution's may capture a CUDA graph."""
-    return any(b"graph" in file.read_bytes().lower() for file in folder.rglob("*") if file.is_file())
+    """Say whether a source of a solution's may capture a CUDA graph."""
+    sources = (file for file in folder.rglob("*") if file.suffix in (".py", ".cu", ".cuh", ".cpp", ".h"))
+    return any(b"graph" in source.read_bytes().lower() for source in sources if source.is_file())
 
 
 def _import_file(path: Path) -> ModuleType:
