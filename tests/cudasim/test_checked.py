@@ -119,7 +119,7 @@ FAULTS = [
     ("tensor_on_the_host", "host-pointer", "a.cpu()", None, None, "argument 1 'from' of the kernel points"),
     ("no_barrier_of_the_grid", "global-race", "b[(i + 32) % n]", 3, 0, "of block [0, 0, 0] writes it"),
     ("arrives_at_nothing", "device-assert", "mbarrier.try_wait", 0, 32, "an mbarrier that nobody has initialised"),
-    ("waits_for_nobody", "barrier-deadlock", "", 0, 31, "an mbarrier in line"),
+    ("waits_for_nobody", "barrier-deadlock", "__syncwarp", 0, 32, "an mbarrier in line"),
     ("arrives_twice", "device-assert", "mbarrier.arrive", 0, 0, "more arrivals at an mbarrier"),
     ("does_not_wait", "shared-race", "place[31 - lane]", 0, 32, "writes it at line"),
     ("reads_before_the_copy", "uninitialised-shared-read", "place[i]", 0, 0, "no thread of the block has written it"),
