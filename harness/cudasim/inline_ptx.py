@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from harness.cudasim.macros import Macros, TooLong, without_macros
+from harness.cudasim.macros import Macros, TooLong, with_bodies
 from harness.cudasim.ptx_instructions import NotSimulated, as_cpp
 from harness.cudasim.tokens import Token, Unbalanced, closing, is_in_macro, next_visible, plain_text
 
@@ -26,7 +26,7 @@ _MANY, _LONG = 200, 4000
 
 def with_inline_ptx(tokens: list[Token]) -> list[Token]:
     """Replace the asm statements that can be; others stay, to be refused where somebody uses them. Macros whose
-    arguments are parts of a statement are expanded where they are used, and are gone then."""
+    arguments are parts of a statement are expanded where they are used, and no other file can use them then."""
     if not any(_is_asm(token) for token in tokens):
         return list(tokens)
     tokens = _replaced(tokens, Macros(tokens))
@@ -47,7 +47,7 @@ def with_inline_ptx(tokens: list[Token]) -> list[Token]:
                 expanded.add(name)
                 i += len(code)
         i += 1
-    return without_macros(tokens, expanded)
+    return with_bodies(tokens, expanded, "sim_asm_of_another_file")
 
 
 def _is_asm(token: Token) -> bool:

@@ -79,14 +79,19 @@ class Macros:
         return [replace(one, line=line, text=one.text if one.is_visible else " ") for one in body]
 
 
-def without_macros(tokens: Sequence[Token], names: Container[str]) -> list[Token]:
-    """Leave the definitions of these out; lines stay where they are."""
+def with_bodies(tokens: Sequence[Token], names: Container[str], body: str) -> list[Token]:
+    """Let these macros stand for something else; lines stay where they are."""
     left = list(tokens)
     for i, one in enumerate(left):
         name = next_visible(left, i) if one.kind == "directive" and one.text.endswith("define") else None
-        if name is not None and left[name].text in names:
-            for n in range(i, _end_of_line(left, name)):
-                left[n] = replace(left[n], kind="space", text="\n" * left[n].text.count("\n"))
+        if name is None or left[name].text not in names:
+            continue
+        has_parameters = left[name + 1 : name + 2] and left[name + 1].text == "("
+        first = closing(left, name + 1) + 1 if has_parameters else name + 1
+        for n in range(first, _end_of_line(left, name)):
+            blank = " " if n == first else ""
+            left[n] = replace(left[n], kind="space", text=blank + "\\\n" * left[n].text.count("\n"))
+        left[first] = replace(left[first], kind="code", text=f" {body}{left[first].text}")
     return left
 
 

@@ -88,6 +88,8 @@ def as_cpp(ptx: str) -> str:
     body = " ".join(filter(None, lines))
     if not registers.keys() >= set(re.findall(r"sim_r_(\w+)", body)) or not _TYPES.keys() >= set(registers.values()):
         raise NotSimulated  # a register of another statement, or none
+    if not set(re.findall(r"goto (\w+);", body)) <= set(re.findall(r"(sim_l_\w+):;", body)):
+        raise NotSimulated("bra")
     return " ".join([*(f"{_TYPES[kind]} {_register(name)} = {{}};" for name, kind in registers.items()), body])
 
 

@@ -192,7 +192,7 @@ def test_a_macro_that_nothing_uses_may_hold_anything(rest: str) -> None:
     ["int n = COPY(1);", "#ifdef COPY\n#endif", '#include "mine.h"', "#define WITH(a) CO##a", "#define ODD(a) a##PY"],
 )
 def test_a_macro_that_something_may_use_is_looked_at(use: str) -> None:
-    with pytest.raises(Unsupported, match="at line 2"):
+    with pytest.raises(Unsupported, match=r"at line [23]"):
         translate(f"{COPY}\n{use}", "cuda.cu")
 
 
@@ -239,7 +239,7 @@ FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and sh
 
 REFUSED = [
     ('\nasm("mov.u32 %[x], 1;" : [x] "=r"(x));', "inline PTX (asm)", 2),
-    ("#define LOAD asm\nvoid f() { LOAD; }", "inline PTX (asm)", 1),
+    ("#define LOAD asm\nvoid f() { LOAD; }", "inline PTX (asm)", 2),
     ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
     (
         "#include <cooperative_groups/memcpy_async.h>\ncg::memcpy_async(b, s, g, n);",
@@ -315,16 +315,21 @@ def test_what_cannot_be_simulated_is_named_with_its_line(source: str, construct:
 
 
 COPY_ASYNC = "cp.async.cg.shared.global"
+GROUP = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+ARRIVE = "mbarrier.arrive.release.cluster.shared::cluster.b64"
+TENSOR = "cp.async.bulk.tensor.2d.shared::cluster.global.tile"
 
 
 @pytest.mark.parametrize(
     ("statement", "refused"),
     [
-        ('asm volatile("wgmma.fence.sync.aligned;\\n" ::: "memory");', "wgmma.fence.sync.aligned"),
+        (f'asm("{GROUP} {{%0,%0,%0,%0}}, %1, %1, 1, 1, 1, 0, 1;" : "+f"(x) : "l"(d));', GROUP),
+        (f'asm("{ARRIVE} _, [%0], 1, 2;" :: "r"(x));', ARRIVE),
+        (f'asm("{TENSOR} [%0], [%1];" :: "r"(x), "l"(p));', TENSOR),
         ('asm("{ .reg .pred p; @p bra L1; }");', "bra"),
         ('asm("add.sat.s32 %0, %1, %1;" : "=r"(x) : "r"(y));', "add.sat.s32"),
         ('asm("shl.b32 %0, %1, 1; add.cc.u32 %0, %0, 1;" : "=r"(x) : "r"(y));', "add.cc.u32"),
-        ('asm("bar.sync 1, 128;");', "bar.sync"),
+        ('asm("bar.red.popc.u32 %0, 1, p;" : "=r"(x));', "bar.red.popc.u32"),
         ('asm("cp.async.cg.shared.global [%0], [%1, 4], 16;" :: "r"(x), "l"(p));', COPY_ASYNC),
         ('asm("mov.u32 %0, %%smid;" : "=r"(x));', "mov.u32"),
         ('asm("mov.u32 %0, " NUMBER ";" : "=r"(x));', None),
@@ -351,6 +356,34 @@ def test_inline_ptx_keeps_lines(statement: str) -> None:
     assert header == PTX_HEADER
     assert "asm" not in text
     assert text.splitlines()[statement.count("\n") + 1] == "int after;"
+
+
+def test_asm_is_expanded_where_macros_hold_parts_of_it() -> None:
+    source = (
+        '#define PAIR(a) "+f"(a[0]), \\\n  "+f"(a[1])\n'
+        '#define ADD(kind, a) asm("add." kind " %0, %0, %1;" : PAIR(a))\n'
+        '#define BOTH(a, b) ADD("f32", a); ADD("f32", b)\n'
+        "#ifdef ADD\n"
+        'void f() { BOTH(x,\n  y); }\nvoid g() { ADD("f32", z); }\n'
+        "#endif\nint after;"
+    )
+    text = translate(source, "cuda.cu").partition('#line 1 "cuda.cu"\n')[2]
+    assert "asm(" not in text
+    assert [text.count(f"auto& sim_1 = ({name}[1]);") for name in "xyz"] == [1, 1, 1]
+    assert "#define ADD(kind, a) sim_asm_of_another_file" in text
+    assert text.splitlines()[source.count("\n")] == "int after;"
+
+
+@pytest.mark.parametrize("last", ['"+f"(x)', ""])
+def test_macros_that_double_without_end_are_given_up_at_once(last: str) -> None:
+    doubled = "".join(f"#define M{n} M{n + 1} M{n + 1}\n" for n in range(60))
+    with pytest.raises(Unsupported):
+        translate(f'{doubled}#define M60 {last}\nvoid f() {{ asm("" : M0); }}', "cuda.cu")
+
+
+def test_a_label_is_of_its_own_statement() -> None:
+    loop = '"{ .reg .pred p; again_%=: setp.eq.u32 p, %0, 0; @!p bra again_%=; }"'
+    assert body(f'asm({loop} :: "r"(x)); asm({loop} :: "r"(y));').count("goto sim_l_again_;") == 2
 
 
 def test_shared_memory_is_declared_behind_the_look_at_the_bounds() -> None:
