@@ -184,6 +184,7 @@ def describe_mismatch(output: OutputComparison) -> str:
     """Say how many values are wrong, and the first of them."""
     first = output.first_mismatches[0]
     share = output.mismatches / max(1, output.compared)
+    share = share if output.mismatches == output.compared else min(share, 0.9999)  # 100.00% is said of all alone
     percent = f"{share:.2%}" if share >= 0.0001 else "below 0.01%"
     verb = "is" if output.mismatches == 1 else "are"
     return (

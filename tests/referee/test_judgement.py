@@ -213,6 +213,12 @@ def test_one_wrong_value_is_singular(mismatches: int, words: str) -> None:
     assert describe_mismatch(wrong).startswith(words)
 
 
+def test_all_but_a_few_wrong_values_are_not_all() -> None:
+    wrong = comparison(compared=262_144, mismatches=262_139, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),))
+    assert describe_mismatch(wrong).startswith("262,139 of 262,144 values (99.99%) are")
+    assert describe_mismatch(replace(wrong, mismatches=262_144)).startswith("262,144 of 262,144 values (100.00%) are")
+
+
 def test_a_finding_is_said_with_its_place() -> None:
     place = ("relu", "line 12", "block [1, 0, 0]", "thread [31, 0, 0]:")
     assert tells(describe_finding(FAULT), "illegal-address", *place, "4 bytes past the end", "3 times")
