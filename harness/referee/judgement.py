@@ -26,6 +26,8 @@ ROUNDS = 3
 """Times that a few rows outside the tolerance are looked at: others may err more."""
 _SLIGHT = 10.0
 """The error, in tolerances, up to which rounding is suspected: a term left out is off by thousands, as a rule."""
+_FILLS = {"uint8": 255.0, **dict.fromkeys(("int8", "int16", "int32", "int64"), -1.0)}
+"""Integers whose bits are all set: so is the memory that a call allocates, where nobody writes."""
 _OF_INDICES = "int64"
 """The dtype of the indices that torch returns."""
 _FIRST_INDEX = "take the first one's index, as torch does (argmax, max and min along a dim, a stable sort)"
@@ -175,6 +177,9 @@ def _next_step(output: OutputComparison, check: Check, spec: OutputSpec) -> str 
         return f"among equal values {_FIRST_INDEX}"
     if spec.may_choose and output.dtype == _OF_INDICES:
         return f"where values are equal, {_FIRST_INDEX}; else compare at the positions listed"
+    fill = _FILLS.get(output.dtype)
+    if {one.got for one in output.first_mismatches} == {fill}:
+        return f"{fill:g} also stands where nothing was written: look for elements that no thread writes"
     if output.worst <= _SLIGHT:
         return "no value is far off: look at the precision of accumulators and intermediates, then for lost terms"
     return None

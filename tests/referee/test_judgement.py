@@ -190,6 +190,32 @@ def test_where_torch_chooses_among_values_equal_ones_are_thought_of(dtype: str, 
 
 
 @pytest.mark.parametrize(
+    ("dtype", "got", "want", "words"),
+    [
+        ("int32", -1.0, 25765.0, "-1 also stands where nothing was written"),
+        ("int32", 0.0, 25765.0, "borders"),
+        ("uint8", 255.0, 3.0, "255 also stands where nothing was written"),
+        ("int8", 127.0, 3.0, "borders"),
+        ("float32", -1.0, 1.0, "borders"),
+    ],
+)
+def test_the_fill_of_an_integer_output_is_known_again(dtype: str, got: float, want: float, words: str) -> None:
+    mismatches = (Mismatch((3, 0), got, want), Mismatch((3, 1), got, 7.0))
+    wrong = comparison(mismatches=2, dtype=dtype, worst=math.inf, first_mismatches=mismatches)
+    failed = failure_of(check(wrong), ONE)
+    assert failed is not None
+    assert words in failed.failure.next_step
+
+
+def test_one_other_value_among_the_wrong_ones_is_no_fill() -> None:
+    mismatches = (Mismatch((3, 0), -1.0, 25765.0), Mismatch((3, 1), 12.0, 7.0))
+    wrong = comparison(mismatches=2, dtype="int32", worst=math.inf, first_mismatches=mismatches)
+    failed = failure_of(check(wrong), ONE)
+    assert failed is not None
+    assert "nothing was written" not in failed.failure.next_step
+
+
+@pytest.mark.parametrize(
     ("dtype", "relative", "told"),
     [("int64", 0.0, False), ("int64", 0.5, False), ("float32", 0.0, False), ("float32", 0.5, True)],
 )
