@@ -132,7 +132,8 @@ def read_settings(files: Sequence[SettingsFile], options: Options, context: type
     for file in reversed(files):
         for section in sorted(file.values, key=lambda name: name != DEFAULTS):  # what comes later is stronger
             for option, value in _section(file, options, section):
-                checked = _value(file, option, value, context)
+                place = DEFAULTS if section == DEFAULTS else ".".join(option.command)
+                checked = _value(file, f"{file.label}: {place}.{option.name}", option, value, context)
                 settings.values[option.command, option.parameter] = checked, file.label
     return settings
 
@@ -207,9 +208,8 @@ def _command(
             raise InvalidFile(f"{file.label}: {'.'.join(path)}: unknown option '{key}'.{near}")
 
 
-def _value(file: SettingsFile, option: SettableOption, value: Any, context: typer.Context) -> Any:
+def _value(file: SettingsFile, where: str, option: SettableOption, value: Any, context: typer.Context) -> Any:
     """Return what the command line's parser takes: text, a list of texts, or a boolean for a flag."""
-    where = f"{file.label}: {'.'.join(option.command)}.{option.name}"
     if option.is_list:
         given: Any = [_text(where, option, file, item) for item in (value if isinstance(value, list) else [value])]
     elif option.hint is bool:

@@ -135,7 +135,14 @@ def test_a_mistake_is_named_with_its_place(harness: Shell, workspace: Path, yaml
 
 
 @pytest.mark.parametrize(
-    ("yaml", "place"), [("run: {backend: rocm}", "run.backend: "), ("run: {seed: 1.5}", "run.seed: ")]
+    ("yaml", "place"),
+    [
+        ("run: {backend: rocm}", "run.backend: "),
+        ("run: {seed: 1.5}", "run.seed: "),
+        ("defaults: {backend: rocm}", "defaults.backend: "),
+        ("defaults: {quiet: 3}", "defaults.quiet: "),
+        ("config: {schema: {output: [a]}}", "config.schema.output: "),
+    ],
 )
 def test_a_value_is_checked_as_on_the_command_line(harness: Shell, workspace: Path, yaml: str, place: str) -> None:
     assert complaint(harness, workspace, yaml).startswith(place)
