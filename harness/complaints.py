@@ -84,7 +84,8 @@ def _words_of(fault: Any, kind: Any) -> str:
     if what == "value_error":
         return _at(place, str(context["error"]))
     if what in ("literal_error", "enum"):
-        return _at(place, f"{given!r} is none of its words.{did_you_mean(str(given), _words(found))}")
+        mappings = [f"a mapping with {' and '.join(keys)}" for kind in found if (keys := _keys([kind]))]
+        return _at(place, f"{given!r} is none of its words.{did_you_mean(str(given), _words(found) + mappings)}")
     if what.startswith("date"):
         return _at(place, f"{given!r} is no date; write it as 2026-12-31")
     if what in _LIMITS:

@@ -130,6 +130,8 @@ def bomb(depth: int) -> str:
         ("tags: pooling", [":1: tags", "a text where a list belongs"]),
         ("title: 3", [":1: title", "a whole number where a text belongs"]),
         ("tolerance: {atol: -0.5, rtol: 0}", [":1: tolerance", "at least 0"]),
+        ("tolerance: loose", [":1: tolerance", "'loose'", "a mapping with atol and rtol, exact"]),
+        ("tolerance: exakt", [":1: tolerance", "'exakt'", "Did you mean 'exact'?"]),
         ("tolerance: {atol: 0.5}", [":1: tolerance", "key 'rtol' is missing"]),
         ("tolerance: {atoll: 0.1, rtol: 0.1}", ["unknown key 'tolerance.atoll'. Did you mean 'atol'?"]),
         ("tolerence: exact", [":1", "unknown key 'tolerence'", "Did you mean 'tolerance'?"]),
