@@ -20,7 +20,9 @@ SANITIZED_SLOWER = 10
 (benchmarks/simulator.py)."""
 
 
-Count = Annotated[int, Field(ge=1)]
+_MOST = 100_000
+"""The most of anything that is counted: more is a slip of the keyboard, and no run would end."""
+Count = Annotated[int, Field(ge=1, le=_MOST)]
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -29,7 +31,7 @@ class CorrectnessConfig:
 
     seeds: Count = 3
     """Turns per case, each with inputs of its own, drawn at run time."""
-    sampled_blocks: Annotated[int, Field(ge=2)] = 4
+    sampled_blocks: Annotated[int, Field(ge=2, le=_MOST)] = 4
     """Blocks of the full shape's launch that the simulator runs."""
     fragile: Literal["remark", "fail"] = "remark"
     """The fate of a solution whose values are wrong only where inputs are more than 16 times as large as they were
@@ -57,7 +59,7 @@ class TimingConfig:
     """Ways to run the reference; the headline speed-up refers to the first."""
     warmup_turns: Count = 2
     """Turns before the first that counts, at least; they go on until times settle."""
-    blocks: Annotated[int, Field(ge=6)] = 12
+    blocks: Annotated[int, Field(ge=6, le=_MOST)] = 12
     """Blocks of turns to measure in each process, there and back; six are as few as a 95 % interval needs."""
     calls_per_turn: Count = 5
     """Calls that one turn times."""
@@ -74,7 +76,7 @@ class TimingConfig:
     precision: float | None = None
     """Half the width of the headline's 95 % interval, relative to it: 0.0038 at least for one process, 0.0025 for
     three, since workers differ that run the same. null measures all blocks."""
-    checked_turns: Annotated[int, Field(ge=0)] = 2
+    checked_turns: Annotated[int, Field(ge=0, le=_MOST)] = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
     lock_sm_mhz: Count | None = None
     """The multiprocessors' clock while a solution is judged on the GPU, which needs root. null leaves clocks alone."""

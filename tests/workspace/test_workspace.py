@@ -227,6 +227,8 @@ def test_a_config_is_found_by_path(workspace: Workspace, tmp_path: Path) -> None
     [
         ("timing: {block: 7}", r"unknown key 'timing\.block'\. Did you mean 'blocks'\?"),
         ("timing: {blocks: 3}", r"timing\.blocks: must be at least 6; not 3"),
+        ("correctness: {seeds: 100000000000000000000}", r"correctness\.seeds: must be at most 100000; not 1"),
+        ("timing: {blocks: 10000000}", r"timing\.blocks: must be at most 100000; not 10000000"),
         ("timing: {blocks: many}", r"timing\.blocks: a text where a whole number belongs"),
         ("timeing: {}", r"unknown key 'timeing'\. Did you mean 'timing'\?"),
     ],
