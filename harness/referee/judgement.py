@@ -24,6 +24,8 @@ from harness.sandbox.wire.messages import CallTaken
 
 ROUNDS = 3
 """Times that a few rows outside the tolerance are looked at: others may err more."""
+_LONGEST = 80
+"""Characters of a structure that are told: of tolist() it would fill a page."""
 _SLIGHT = 10.0
 """The error, in tolerances, up to which rounding is suspected: a term left out is off by thousands, as a rule."""
 _FILLS = {"uint8": 255.0, **dict.fromkeys(("int8", "int16", "int32", "int64"), -1.0)}
@@ -238,6 +240,8 @@ def describe_finding(finding: Finding) -> str:
 
 
 def _described(structure: str, count: int) -> str:
+    if len(structure) > _LONGEST:
+        return f"a {structure[:_LONGEST]}… of {count}"
     return f"a {structure}" + (f" of {count}" if count and structure == "tuple" else "")
 
 

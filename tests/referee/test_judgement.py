@@ -91,6 +91,16 @@ def test_a_wrong_form_is_said_in_words(reply: CallTaken, spec: OutputSpec, verdi
     assert (caught.value.verdict, caught.value.failure.reason) == (verdict, reason)
 
 
+def test_a_long_structure_is_told_by_its_beginning_and_its_size() -> None:
+    structure, values = unpack([[0.5] * 20 for _ in range(20)])
+    with pytest.raises(SolutionFailed) as caught:
+        judge_form(taken(structure, *(form(type_name="float") for _ in values)), ONE)
+    reason = caught.value.failure.reason
+    assert reason.startswith("returned a tuple(tuple(tensor, tensor, ")
+    assert reason.endswith("… of 400 where the reference returns a tensor")
+    assert len(reason) < 150
+
+
 @pytest.mark.parametrize(
     ("structure", "names"),
     [
