@@ -74,8 +74,17 @@ def from_exception(raised: Raised, stage: str, otherwise: Verdict) -> SolutionFa
             if re.search(pattern, raised.message, re.IGNORECASE):
                 verdict = fault
                 break
-    first_line = next((line for line in raised.message.splitlines() if line.strip()), "(no message)")
-    return SolutionFailed(verdict, f"{raised.type_name} {stage}: {first_line}", raised.traceback)
+    message = without_native_frames(raised.message)
+    first_line = next((line for line in message.splitlines() if line.strip()), "(no message)")
+    return SolutionFailed(verdict, f"{raised.type_name} {stage}: {first_line}", without_native_frames(raised.traceback))
+
+
+_NATIVE_FRAMES = re.compile(r"\nException raised from [^\n]*(?:\n(?:frame #\d+: |<omitting python frames>)[^\n]*)*\n?")
+
+
+def without_native_frames(text: str) -> str:
+    """Leave out the addresses in torch's libraries that some of its errors list: they say nothing to an author."""
+    return _NATIVE_FRAMES.sub("", text)
 
 
 _NO_MODULE = re.compile(r"ModuleNotFoundError.*No module named '(\w+)'")

@@ -23,6 +23,20 @@ def test_a_given_next_step_is_taken() -> None:
     assert SolutionFailed(Verdict.UNSUPPORTED, "too large", next_step="use a GPU").failure.next_step == "use a GPU"
 
 
+NATIVE = (
+    'torch says "too long\nException raised from unpack at /torch/numbers.h:79 (most recent call first):\n'
+    "frame #0: c10::Error::Error() + 0x9d (0x7f in /torch/lib/libc10.so)\n<omitting python frames>\n"
+    'frame #38: _start + 0x21 (0x55 in /bin/python)\n"'
+)
+
+
+def test_frames_of_torch_s_own_libraries_are_left_out() -> None:
+    raised = Raised("TypeError", NATIVE, f'File "solution.py", line 4, in forward\nTypeError: {NATIVE}')
+    failure = from_exception(raised, "in forward()", Verdict.RUNTIME_ERROR).failure
+    assert failure.reason == 'TypeError in forward(): torch says "too long"'
+    assert failure.details == 'File "solution.py", line 4, in forward\nTypeError: torch says "too long"'
+
+
 def test_a_header_that_is_not_there_is_not_for_a_gpu_to_mend() -> None:
     reason = "extension 'one' can't be simulated: solution.py:7: cuda_runtme.h: No such file or directory"
     failure = SolutionFailed(Verdict.UNSUPPORTED, reason).failure

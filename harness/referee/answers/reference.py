@@ -23,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, spec_of, tensors_of, versions
+from harness.sandbox.outcome import without_native_frames
 from harness.sandbox.wire.codec import NotPlain, encode_value
 from harness.sandbox.wire.construction import (
     as_leaves,
@@ -332,7 +333,8 @@ def blamed_on(reference: Reference, what: str) -> Iterator[None]:
             raise torch.OutOfMemoryError(str(error)) from error
         frames = traceback.extract_tb(error.__traceback__)
         where = next((f" at problem.py:{one.lineno}" for one in reversed(frames) if one.filename == reference.path), "")
-        raise InvalidProblem(f"{what} in case '{reference.case}'{where}: {type(error).__name__}: {error}") from error
+        said = f"{type(error).__name__}: {without_native_frames(str(error))}"
+        raise InvalidProblem(f"{what} in case '{reference.case}'{where}: {said}") from error
 
 
 def _print_aside(*values: Any, **options: Any) -> None:

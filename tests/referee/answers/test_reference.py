@@ -206,6 +206,12 @@ def test_a_broken_problem_is_blamed_in_words(tmp_path: Path, forward: str, more:
         setting(tmp_path, forward, more=more)
 
 
+def test_a_problem_is_blamed_without_the_frames_of_torch_s_libraries(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match=r"at problem\.py:\d+: TypeError: ") as raised:
+        setting(tmp_path, "return torch.empty(10**20)")
+    assert "frame #" not in str(raised.value)
+
+
 def test_what_a_problem_prints_is_no_output_of_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setting(tmp_path, "print('called', 1, sep='-'); return x", more="print('hello')\n")
     out, err = capsys.readouterr()
