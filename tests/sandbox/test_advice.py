@@ -80,6 +80,7 @@ GENERAL = "mend the first of the compiler's errors above"
             "1 of 4 values (25.00%) are outside the tolerance; sums in float16 explain it",
             "keep sums",
         ),
+        (Verdict.CRASHED, "the process ended by itself with exit code 0", "'harness show PROBLEM SOLUTION'"),
         (Verdict.COMPILE_ERROR, "cuda.cu(3): error: expected a declaration", GENERAL),
         (Verdict.TIMEOUT, "no answer within 2 s", "look for an endless loop"),
         (Verdict.HARNESS_ERROR, "", "'harness doctor'"),
