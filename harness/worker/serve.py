@@ -46,6 +46,8 @@ _LEAST_CHARS = 1_000
 _LEFT_OUT = " … (the rest is left out)\n"
 _OURS = f"{Path(__file__).parents[1]}/"
 _PACKAGE = f"{__name__.partition('.')[0]}."
+_IMPORT = "<frozen importlib"
+"""Python's own import: its frames have no lines."""
 _LIBRARIES = (_OURS, f"{Path(torch.__file__).parents[1]}/", f"{Path(traceback.__file__).parent}/", "<frozen ")
 """The folders of code that isn't a solution's: harness, packages, Python's own."""
 
@@ -101,7 +103,8 @@ def _told(error: Exception) -> str:
         frames += [frame for frame in told.stack[-1:] if not _says_nothing(frame, frames)]
         told.stack = traceback.StackSummary.from_list(frames)
         told = told.__cause__ or told.__context__
-    is_all_said = not (text.stack or text.__cause__ or text.__context__)  # by the message
+    has_line = isinstance(error, SyntaxError) and error.lineno is not None
+    is_all_said = not (text.stack or text.__cause__ or text.__context__ or has_line)  # by the message
     return "" if is_all_said else _within_limit(list(text.format()))
 
 
@@ -116,7 +119,8 @@ def _within_limit(parts: Sequence[str]) -> str:
 
 
 def _says_nothing(last: traceback.FrameSummary, others: Sequence[traceback.FrameSummary]) -> bool:
-    return last.filename.startswith(_OURS) and (bool(others) or (last.line or "").startswith("raise "))
+    is_import = last.filename.startswith(_IMPORT)
+    return is_import or (last.filename.startswith(_OURS) and (bool(others) or (last.line or "").startswith("raise ")))
 
 
 def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:

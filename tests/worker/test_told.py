@@ -9,6 +9,7 @@ import pytest
 
 from harness.worker import serve
 from harness.worker.arm import _class_of
+from tests.wording import tells
 
 
 def function(file: str, text: str, **names: object) -> Callable[[], None]:
@@ -63,6 +64,23 @@ def test_of_frames_of_ours_alone_the_last_stays() -> None:
     text = told(function(OURS, "called()", called=called))
     assert "module.py" in text
     assert "arm.py" not in text
+
+
+def raised_by_import(source: str) -> str:
+    """What is told of a file that Python's own import can't compile."""
+    with pytest.raises(SyntaxError) as raised:
+        function("<frozen importlib._bootstrap>", "compile(source, 'solution.py', 'exec')", source=source)()
+    return serve._told(raised.value.with_traceback(raised.tb.tb_next))
+
+
+def test_of_a_syntax_error_the_line_is_told_and_nothing_of_python_s_import() -> None:
+    text = raised_by_import("class ModelNew(:\n  pass\n")
+    assert tells(text, "solution.py", "line 1", "class ModelNew(:", "SyntaxError")
+    assert "frozen" not in text
+
+
+def test_of_a_file_that_is_no_text_the_message_says_all() -> None:
+    assert raised_by_import("\0") == ""
 
 
 def test_what_ours_raises_by_itself_is_all_said_by_the_message() -> None:
