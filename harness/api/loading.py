@@ -163,7 +163,8 @@ def _problem_source(given: Path | str) -> bytes | None:
 def _refuse_path(given: str | Path, kind: str) -> None:
     """A path that leads nowhere is not looked up as a name."""
     if isinstance(given, Path) or "/" in given:
-        raise UsageError(f"no such {kind} folder: {given}")
+        what = "file" if Path(given).suffix == ".py" else f"{kind} folder"
+        raise UsageError(f"no such {what}: {given}")
 
 
 def _digest(text: bytes) -> str:

@@ -40,6 +40,7 @@ def test_a_solution_is_found_by_name_and_by_folder(workspace: Path) -> None:
         ("rleu", "no problem 'rleu'.*Did you mean 'relu'"),
         ("problems/rleu", "no such problem folder: problems/rleu"),
         (Path("rleu"), "no such problem folder: rleu"),
+        (Path("rleu.py"), "no such file: rleu.py"),
     ],
 )
 def test_a_problem_that_is_not_there_is_named(workspace: Path, given: str | Path, complaint: str) -> None:
