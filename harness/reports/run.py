@@ -186,7 +186,7 @@ def _speeds(evaluations: Sequence[Evaluation]) -> str:
 
 
 def _by_words(named: dict[str, list[str]]) -> str:
-    return "; ".join(f"{words}: {', '.join(names)}" for words, names in named.items())
+    return "; ".join(f"{words}: {', '.join(sorted(names))}" for words, names in named.items())
 
 
 def _held_to(evaluation: Evaluation) -> str:

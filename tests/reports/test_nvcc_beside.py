@@ -42,6 +42,7 @@ def test_solutions_that_nvcc_compiles_are_named_by_version_and_architecture() ->
     assert compiled_words(evaluations) == words
     assert words in printed(*evaluations)
     assert compiled_words(evaluations[3:]) == ""
+    assert compiled_words(evaluations[::-1]).endswith(": plain, tiled")  # by name, in whatever order they ended
 
 
 def test_each_build_says_what_nvcc_said() -> None:
