@@ -70,7 +70,8 @@ def remark_lines(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
         name = one.solution.name if is_one_problem else f"{one.problem.name}/{one.solution.name}"
         for remark in dict.fromkeys(by_its_files(one, remark) for remark in one.remarks):
             whose.setdefault(remark, []).append(name)
-    for remark, names in whose.items():
+    for remark, found in whose.items():
+        names = sorted(found)
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         of = "" if len(names) == len(evaluations) else f"{', '.join(names[:_MOST_NAMES])}{more}: "
         yield Line(f"remark: {of}{remark}", "faint")

@@ -170,6 +170,11 @@ def test_equal_remarks_are_printed_once() -> None:
     assert "remark: b: other" in text
 
 
+def test_a_remark_names_solutions_by_name_in_whatever_order_they_ended() -> None:
+    text = report([passed("c", remarks=("late",)), passed("b"), passed("a", remarks=("late",))])
+    assert "remark: a, c: late" in text
+
+
 def test_a_pipe_gets_no_escape_codes() -> None:
     assert "\x1b" not in report([passed(timing=timing()), failed()])
 
