@@ -158,7 +158,7 @@ def _unfit(_: Request, error: Exception) -> JSONResponse:
     first = error.errors()[:_MOST_FAULTS]
     within = {one["loc"][:length] for one in first for length in range(len(one["loc"]))}
     faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in first if one["loc"] not in within]
-    return JSONResponse({"detail": "; ".join(faults)}, 422)
+    return JSONResponse({"detail": "; ".join(faults).replace("a valid tuple", "a list")}, 422)  # JSON has no tuples
 
 
 def _refused(status: int, workspace: Path, _: Request, error: Exception) -> JSONResponse:

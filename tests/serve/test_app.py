@@ -137,6 +137,7 @@ def test_of_a_job_without_a_solution_that_alone_is_told(door: Door) -> None:
     answer = door().post("/jobs", json={"jobs": [{"problem": "relu"}]})
     assert (answer.status_code, answer.json()) == (422, {"detail": "body.jobs.0.solution: Field required"})
     assert "at least 1 item" in door().post("/jobs", json={"jobs": []}).json()["detail"]
+    assert door().post("/jobs", json={"jobs": 3}).json()["detail"] == "body.jobs: Input should be a list"
 
 
 def test_a_problems_text_is_taken_from_who_may_run_code_here_alone(door: Door) -> None:
