@@ -194,8 +194,9 @@ def describe_mismatch(output: OutputComparison) -> str:
     share = share if output.mismatches == output.compared else min(share, 0.9999)  # 100.00% is said of all alone
     percent = f"{share:.2%}" if share >= 0.0001 else "below 0.01%"
     verb = "is" if output.mismatches == 1 else "are"
+    values = "values" if output.compared == output.elements else "compared values"
     return (
-        f"{output.mismatches:,} of {output.compared:,} values ({percent}) {verb} outside the tolerance; "
+        f"{output.mismatches:,} of {output.compared:,} {values} ({percent}) {verb} outside the tolerance; "
         f"first at {list(first.index)}: {first.values()}"
     )
 

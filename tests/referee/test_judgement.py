@@ -250,9 +250,17 @@ def test_one_wrong_value_is_singular(mismatches: int, words: str) -> None:
 
 
 def test_all_but_a_few_wrong_values_are_not_all() -> None:
-    wrong = comparison(compared=262_144, mismatches=262_139, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),))
+    count = 262_144
+    wrong = comparison(
+        elements=count, compared=count, mismatches=262_139, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),)
+    )
     assert describe_mismatch(wrong).startswith("262,139 of 262,144 values (99.99%) are")
     assert describe_mismatch(replace(wrong, mismatches=262_144)).startswith("262,144 of 262,144 values (100.00%) are")
+
+
+def test_values_that_were_not_compared_are_counted_out() -> None:
+    wrong = comparison(elements=9, compared=4, mismatches=2, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),))
+    assert describe_mismatch(wrong).startswith("2 of 4 compared values (50.00%) are")
 
 
 def test_a_finding_is_said_with_its_place() -> None:
