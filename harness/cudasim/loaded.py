@@ -62,8 +62,9 @@ class Runtime:
         library.sim_sample_blocks.restype = None
         library.sim_limit_work.argtypes = (ctypes.c_double,)
         library.sim_limit_work.restype = None
-        library.sim_note_gap.argtypes = (ctypes.c_char_p,)
-        library.sim_note_gap.restype = None
+        for note in (library.sim_note_gap, library.sim_note_stream):
+            note.argtypes = (ctypes.c_char_p,)
+            note.restype = None
         library.sim_trace.argtypes = (ctypes.c_int,)
         library.sim_trace.restype = None
         library.sim_next_place.restype = ctypes.c_int64
@@ -78,7 +79,8 @@ class Runtime:
         self._synchronize, self._reset_errors = library.sim_synchronize, library.sim_reset_errors
         self._sample_blocks, self._limit_work = library.sim_sample_blocks, library.sim_limit_work
         self._trace, self._mark_written = library.sim_trace, library.sim_mark_written
-        self._next_place, self._note_gap = library.sim_next_place, library.sim_note_gap
+        self._next_place = library.sim_next_place
+        self._note_gap, self._note_stream = library.sim_note_gap, library.sim_note_stream
         self._begin_capture, self._end_capture = library.sim_begin_capture, library.sim_end_capture
         self._captured, self._current_stream = library.sim_captured, library.sim_current_stream
 
@@ -136,6 +138,10 @@ class Runtime:
     def note_gap(self, construct: str) -> None:
         """Report what can't be simulated and is refused: a solution may catch the exception and go on without it."""
         self._note_gap(construct.encode())
+
+    def note_stream(self, made_by: str) -> None:
+        """Report work on a stream of its own, which is done here before the next begins."""
+        self._note_stream(made_by.encode())
 
     def mark_written(self, address: int, nbytes: int) -> None:
         """Note for the checked build that the host wrote there."""

@@ -74,6 +74,7 @@ class Stream:
     """The default stream, whatever was asked for: all of them are alike."""
 
     cuda_stream: int
+    is_own = True
     stream_id = 0
     device_index = 0
     device_type = 1
@@ -211,12 +212,19 @@ def _patch_streams(runtime: Runtime) -> None:
         runtime.synchronize()
 
     def a_stream(device: object = None) -> Stream:
-        return Stream()
+        stream = Stream()
+        stream.is_own = False
+        return stream
+
+    def on_stream(stream: object) -> nullcontext[object]:
+        if getattr(stream, "is_own", False):
+            runtime.note_stream("torch.cuda.stream()")
+        return nullcontext(stream)
 
     _set(
         Event=Event,
         Stream=Stream,
-        stream=nullcontext,
+        stream=on_stream,
         set_stream=_always(None),
         current_stream=a_stream,
         default_stream=a_stream,

@@ -196,6 +196,12 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "a CUDA graph, or an operator of torch, tried within try and except",
         "on a GPU other code runs here: judge it on one",
     ),
+    "stream-order": FindingKind(
+        "work on a stream of its own, whose order isn't simulated",
+        None,
+        "torch.cuda.stream(), getStreamFromPool() or cudaStreamNonBlocking",
+        "let it wait for torch's current stream first, and that one for it at last (wait_stream): only a GPU tells",
+    ),
     "too-much-work": FindingKind(
         "a launch was given up, since by the time of its first blocks all of them would take too long",
         "unsupported",

@@ -28,7 +28,7 @@ FIXED = {
     "harness.devices.cuda.tracer.Tracer": "_register _register_clock _timestamp _enable _disable _flush _next "
     "_callbacks _clock _buffers",
     "harness.cudasim.loaded.Runtime": "_report _error_string _synchronize _reset_errors _sample_blocks _limit_work "
-    "_trace _mark_written _next_place _note_gap _begin_capture _end_capture _captured _current_stream",
+    "_trace _mark_written _next_place _note_gap _note_stream _begin_capture _end_capture _captured _current_stream",
     "harness.devices.sim.device.SimDevice": "_runtime _triton",
     "harness.worker.arm.Arm": "device extensions _buffers _sharing _tuning",
     "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded",

@@ -340,6 +340,14 @@ __global__ void wait_for_each_other() {
 
 void deadlock() { wait_for_each_other<<<1, 32>>>(); }
 
+// The first waits for the default stream, as that does for it.
+void own_streams() {
+  cudaStream_t blocking, other;
+  cudaStreamCreate(&blocking);
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  at::cuda::getStreamFromPool();
+}
+
 __global__ void leave_early(float* out, int n) {
   __shared__ float kept[64];
   if (threadIdx.x >= n) return;

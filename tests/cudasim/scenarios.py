@@ -54,6 +54,7 @@ bool too_many_threads_handled(torch::Tensor x);
 void too_many_for_its_bounds(torch::Tensor x);
 torch::Tensor too_many_for_its_bounds_handled(torch::Tensor x);
 void deadlock();
+void own_streams();
 void early_exit(torch::Tensor out);
 void uninitialised_shared(torch::Tensor out);
 void shared_overrun(torch::Tensor out);
@@ -543,6 +544,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "too_many_for_its_bounds": lambda _, e: e.too_many_for_its_bounds(_vector(4)),
     "too_many_for_its_bounds_handled": lambda _, e: e.too_many_for_its_bounds_handled(_vector(4)).tolist(),
     "deadlock": lambda _, e: e.deadlock(),
+    "own_streams": lambda _, e: e.own_streams(),
     "shared_overrun": lambda _, e: e.shared_overrun(_vector(16)),
     "device_assert": lambda _, e: e.device_assert(-_vector(4)),
     "divide_by_zero": lambda _, e: e.divide_by_zero(_integers()),

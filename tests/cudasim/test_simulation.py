@@ -66,7 +66,8 @@ NO_MEMORY = "The simulator counts no device memory."
 )
 def test_right_code_gives_right_results(outcomes: Outcomes, scenario: str, value: object, launches: int) -> None:
     outcome = outcomes[scenario]
-    assert (outcome["value"], outcome["error"], outcome["findings"]) == (value, None, [])
+    findings = [one for one in outcome["findings"] if one["kind"] != "stream-order"]
+    assert (outcome["value"], outcome["error"], findings) == (value, None, [])
     assert outcome["launches"] == launches
 
 
@@ -232,6 +233,22 @@ def test_what_was_refused_is_a_remark_even_if_the_solution_catches_it(
     (finding,) = outcomes[scenario]["findings"]
     assert (finding["kind"], finding["detail"], finding["block"]) == ("beyond-simulator", gap, None)
     assert FINDING_KINDS["beyond-simulator"].verdict is None
+
+
+@pytest.mark.parametrize(
+    ("scenario", "made_by"),
+    [
+        ("torch_streams", ["torch.cuda.stream()"]),
+        ("own_streams", ["cudaStreamNonBlocking"]),
+        ("vector_add", []),
+    ],
+)
+def test_work_on_streams_of_their_own_is_one_remark(outcomes: Outcomes, scenario: str, made_by: list[str]) -> None:
+    assert outcomes[scenario]["error"] is None
+    assert [(one["kind"], one["detail"]) for one in outcomes[scenario]["findings"]] == [
+        ("stream-order", by) for by in made_by
+    ]
+    assert FINDING_KINDS["stream-order"].verdict is None
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is not None, reason="its interpreter runs kernels here")

@@ -329,6 +329,8 @@ bool sim_add_source(const char* file, const char* text) {
 
 void sim_note_gap(const char* construct) { report("beyond-simulator", construct, {}); }
 
+void sim_note_stream(const char* made_by) { report("stream-order", made_by, {}); }
+
 const char* sim_take_report(void) {
   static std::string json;
   std::lock_guard<std::mutex> guard(mutex);

@@ -13,7 +13,7 @@ from harness.sandbox.wire.device import Account, Finding
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
 """The runtime's name for a kind that only the source's text tells from it."""
 
-_OF_THE_HOST = ("launch-error", "host-pointer", "freed-pointer", "too-much-work", "beyond-simulator")
+_OF_THE_HOST = ("launch-error", "host-pointer", "freed-pointer", "too-much-work", "beyond-simulator", "stream-order")
 """Kinds that no thread of a kernel is to blame for."""
 
 HARMLESS_FINDINGS = {"signed-overflow": "index-overflow", "array-row-overrun": "array-index-out-of-bounds"}

@@ -189,6 +189,8 @@ void sim_sample_blocks(long count, unsigned long seed);
 void sim_limit_work(double seconds);
 // What the simulator lacks and is about to refuse with an exception, which the host program may catch; or does refuse.
 void sim_note_gap(const char* construct);
+// What runs otherwise than on a GPU: work on a stream of its own.
+void sim_note_stream(const char* made_by);
 [[noreturn]] void sim_refuse(const char* construct);
 // An operator of torch that ran, by its name, and how many elements the tensors have that it was given.
 void sim_count_operator(const char* name, int64_t elements);

@@ -196,6 +196,7 @@ struct CUevent_st {
 };
 
 static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  if (flags & cudaStreamNonBlocking) sim_note_stream("cudaStreamNonBlocking");
   *stream = new CUstream_st{flags, priority};
   return sim_sticky_error();
 }

@@ -33,7 +33,10 @@ class CUDAStream {
 
 inline CUDAStream getCurrentCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(); }
 inline CUDAStream getDefaultCUDAStream(c10::DeviceIndex = -1) { return CUDAStream::of_default(); }
-inline CUDAStream getStreamFromPool(bool = false, c10::DeviceIndex = -1) { return CUDAStream(); }
+inline CUDAStream getStreamFromPool(bool = false, c10::DeviceIndex = -1) {
+  sim_note_stream("getStreamFromPool()");
+  return CUDAStream();
+}
 inline CUDAStream getStreamFromExternal(cudaStream_t, c10::DeviceIndex) { return CUDAStream(); }
 inline void setCurrentCUDAStream(CUDAStream) {}
 
