@@ -235,19 +235,10 @@ def test_what_was_refused_is_a_remark_even_if_the_solution_catches_it(
     assert FINDING_KINDS["beyond-simulator"].verdict is None
 
 
-@pytest.mark.parametrize(
-    ("scenario", "made_by"),
-    [
-        ("torch_streams", ["torch.cuda.stream()"]),
-        ("own_streams", ["cudaStreamNonBlocking"]),
-        ("vector_add", []),
-    ],
-)
-def test_work_on_streams_of_their_own_is_one_remark(outcomes: Outcomes, scenario: str, made_by: list[str]) -> None:
-    assert outcomes[scenario]["error"] is None
-    assert [(one["kind"], one["detail"]) for one in outcomes[scenario]["findings"]] == [
-        ("stream-order", by) for by in made_by
-    ]
+def test_the_first_work_on_streams_of_their_own_is_a_remark(outcomes: Outcomes) -> None:
+    found = [one["detail"] for of in outcomes.values() for one in of["findings"] if one["kind"] == "stream-order"]
+    assert sorted(one.partition(": ")[0] for one in found) == ["cudaStreamNonBlocking", "torch.cuda.stream()"]
+    assert outcomes["own_streams"]["error"] is None
     assert FINDING_KINDS["stream-order"].verdict is None
 
 

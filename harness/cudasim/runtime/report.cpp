@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -329,7 +330,13 @@ bool sim_add_source(const char* file, const char* text) {
 
 void sim_note_gap(const char* construct) { report("beyond-simulator", construct, {}); }
 
-void sim_note_stream(const char* made_by) { report("stream-order", made_by, {}); }
+void sim_note_stream(const char* made_by) {
+  static std::mutex noting;
+  static std::set<std::string> noted;  // once is enough
+  std::lock_guard<std::mutex> guard(noting);
+  if (noted.insert(made_by).second)
+    report("stream-order", std::string(made_by) + ": a GPU may run that work sooner or later than the simulator", {});
+}
 
 const char* sim_take_report(void) {
   static std::string json;
