@@ -46,6 +46,7 @@ _DEPENDENCIES_WITH_VALUE = {
 
 # torch's headers refuse it in their first line; g++ would read on, for a minute, and report 20,000 errors.
 _TOO_OLD_FOR_TORCH = re.compile(r"-std=(c|gnu)\+\+(98|03|0x|11|14|1y)")
+_REFUSED = re.compile(rf"error: (?P<refusal>{UNSUPPORTED_MARK} .*)")
 _INCLUDES_TORCH = re.compile(r"^\s*#\s*include\s*[<\"](torch|ATen|c10)/", re.MULTILINE)
 
 
@@ -152,6 +153,10 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
         invocation.host.append("-DHARNESS_SIM_BINDS")
     is_slim = can_be_slim(written)
     result = _run_compiler(invocation, toolkit, translated, output, is_slim)
+    refused = _REFUSED.search(result.stderr) if result.returncode else None
+    if refused:
+        print(refused["refusal"], file=sys.stderr)
+        return UNSUPPORTED_EXIT
     if result.returncode and is_slim and was_too_slim(result.stderr, written):
         result = _run_compiler(invocation, toolkit, translated, output, is_slim=False)
     sys.stderr.write(result.stderr)

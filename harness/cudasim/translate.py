@@ -15,7 +15,7 @@ from harness.cudasim.launches import refuse_nested_launches, with_launch_bounds,
 from harness.cudasim.shared_memory import with_shared_memory
 from harness.cudasim.spinning import with_turns
 from harness.cudasim.tokens import tokenize
-from harness.cudasim.unsupported import Unsupported, refuse_unsupported, without_unused
+from harness.cudasim.unsupported import Unsupported, with_refusals, without_unused
 
 _INCLUDE = re.compile(r'#\s*include\s*(?P<open>["<])(?P<name>[^">]+)[">]')
 _PER_LITERAL = 8_000
@@ -26,8 +26,7 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
 
     `include` gives each `#include` line its new text. Raises Unsupported for what the simulator has no counterpart for.
     """
-    tokens = with_inline_ptx(without_unused(tokenize(source)))
-    refuse_unsupported(tokens, is_header=is_header)
+    tokens = with_refusals(with_inline_ptx(without_unused(tokenize(source))), _named(path, is_header))
     refuse_nested_launches(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
     tokens = with_kernel_names(with_turns(tokens))
@@ -35,6 +34,12 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
     quoted = path.replace("\\", "\\\\").replace('"', '\\"')
     text = "".join(token.text for token in tokens)
     return (PTX_HEADER if PTX_MARK in text else "") + f'#line 1 "{quoted}"\n{text}'
+
+
+def _named(path: str, is_header: bool) -> str | None:
+    """Return a file's name for a refusal; None for the one source that load_inline() writes."""
+    name = Path(path).name
+    return None if name == "cuda.cu" and not is_header else name
 
 
 @dataclass
@@ -63,8 +68,7 @@ class Translation:
         try:
             return translate(text, str(path), include, is_header)
         except Unsupported as unsupported:
-            is_load_inlines = path.name == "cuda.cu" and not is_header
-            file = unsupported.file or (None if is_load_inlines else path.name)
+            file = unsupported.file or _named(str(path), is_header)
             raise Unsupported(unsupported.construct, unsupported.line, file) from None
 
     def _redirected(self, directive: str, folder: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -123,36 +122,55 @@ class Unsupported(Exception):
         self.file = file
 
 
-def refuse_unsupported(tokens: list[Token], cpp_file: str | None = None, is_header: bool = False) -> None:
-    """Raise Unsupported for the first construct of the tables above, outside of macros that nothing uses; who includes
-    a header may use its macros. In a `cpp_file`, C++ of the host's, assembly and torch's own kernels for the CPU are
-    nothing special."""
-    found = [(token, construct) for n, token in enumerate(tokens) if (construct := _construct(tokens, n))]
-    unused = _lines_of_unused_macros(tokens) if found and not is_header else ()
-    for token, construct in sorted(found, key=lambda one: one[0].kind == "directive"):  # where it is used, if it is
-        if token.line not in unused and (cpp_file is None or construct not in _FINE_IN_CPP):
-            which = unknown_instruction(tokens, tokens.index(token)) if token.text in ASM else ""
-            raise Unsupported(f"{construct}, {which}" if which else construct, token.line, cpp_file)
+def with_refusals(tokens: list[Token], file: str | None) -> list[Token]:
+    """Raise Unsupported for the first construct of the tables above that is surely compiled. In macros and behind
+    conditionals only the preprocessor knows: there it gets a pragma that is an error where it is reached."""
+    found = _constructs(tokens)
+    written = list(tokens)
+    for index in sorted(set(found) & _uncertain(tokens)):
+        refusal = re.sub(r'[\\\s"]+', " ", str(_refusal(tokens, index, found.pop(index), file)))
+        error = f'GCC error "{UNSUPPORTED_MARK} {refusal}"'
+        is_include = tokens[index].kind == "directive"
+        quoted = error.replace('"', '\\"')
+        written[index] = replace(tokens[index], text=f"#pragma {error}" if is_include else f'_Pragma("{quoted}")')
+    _refuse(tokens, found, file)
+    return written
 
 
-def _lines_of_unused_macros(tokens: list[Token]) -> set[int]:
-    """Find them; not where an own header may use them, nor those whose name another macro may paste together."""
-    if any(token.kind == "directive" and "include" in token.text and '"' in token.text for token in tokens):
-        return set()
-    visible = [token for token in tokens if token.is_visible]
-    around = [visible[max(0, i - 2) : i + 3] for i, one in enumerate(visible) if one.text == "#"]
-    parts = tuple({one.text for near in around for one in near if one.kind == "name"})
-    names = Counter(token.text for token in tokens if token.kind == "name")
-    names.update(word for token in tokens if token.kind == "directive" for word in re.findall(r"\w+", token.text))
-    lines: set[int] = set()
+def refuse_unsupported(tokens: list[Token], cpp_file: str) -> None:
+    """Raise Unsupported for the first construct in the host's C++. Assembly and torch's own kernels for the CPU are
+    nothing special there."""
+    found = {index: construct for index, construct in _constructs(tokens).items() if construct not in _FINE_IN_CPP}
+    _refuse(tokens, found, cpp_file)
+
+
+def _constructs(tokens: list[Token]) -> dict[int, str]:
+    return {index: construct for index in range(len(tokens)) if (construct := _construct(tokens, index))}
+
+
+def _refuse(tokens: list[Token], found: dict[int, str], file: str | None) -> None:
+    for index in sorted(found, key=lambda one: tokens[one].kind == "directive"):  # where it is used, if it is
+        raise _refusal(tokens, index, found[index], file)
+
+
+def _refusal(tokens: list[Token], index: int, construct: str, file: str | None) -> Unsupported:
+    which = unknown_instruction(tokens, index) if tokens[index].text in ASM else ""
+    return Unsupported(f"{construct}, {which}" if which else construct, tokens[index].line, file)
+
+
+def _uncertain(tokens: list[Token]) -> set[int]:
+    """Find the tokens in macros and between conditionals."""
+    found: set[int] = set()
+    depth, is_macro = 0, False
     for index, token in enumerate(tokens):
-        name = next_visible(tokens, index) if token.kind == "directive" and token.text.endswith("define") else None
-        if name is None or names[tokens[name].text] > 1:
-            continue
-        if not tokens[name].text.startswith(parts) and not tokens[name].text.endswith(parts):
-            ends = (one.line for one in tokens[name:] if one.kind in ("newline", "directive"))
-            lines.update(range(token.line, next(ends, tokens[-1].line) + 1))
-    return lines
+        conditional = _CONDITIONAL.match(token.text) if token.kind == "directive" else None
+        if conditional:
+            depth += conditional["word"].startswith("if") - (conditional["word"] == "endif")
+        if token.kind in ("directive", "newline"):
+            is_macro = token.text.endswith("define")
+        if depth > 0 or is_macro:
+            found.add(index)
+    return found
 
 
 def library_of(header: str) -> str | None:

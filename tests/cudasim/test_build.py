@@ -32,6 +32,12 @@ load_inline("refused", cpp_sources="void run();", cuda_sources=sys.argv[3], func
 
 
 def compile_alone(toolkit: Toolkit, source: Path, text: str) -> BuildDiagnosis:
+    run = run_compiler(toolkit, source, text)
+    assert run.returncode != 0
+    return diagnose_build_log(run.stdout + run.stderr)
+
+
+def run_compiler(toolkit: Toolkit, source: Path, text: str) -> subprocess.CompletedProcess[str]:
     """As torch's ninja file calls a compiler, without the other half of the extension."""
     source.write_text(text)
     torch = find_torch()
@@ -43,9 +49,7 @@ def compile_alone(toolkit: Toolkit, source: Path, text: str) -> BuildDiagnosis:
         flags += ["-fPIC"]
     command = [str(compiler), *flags, *torch.include_flags]
     command += ["-c", str(source), "-o", str(source.with_suffix(".o"))]
-    run = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, timeout=300)
-    assert run.returncode != 0
-    return diagnose_build_log(run.stdout + run.stderr)
+    return subprocess.run(command, cwd=source.parent, capture_output=True, text=True, timeout=300)
 
 
 HALF_OPERATORS = """
@@ -93,6 +97,39 @@ def test_inline_ptx_is_unsupported(toolkit: Toolkit, tmp_path: Path) -> None:
     diagnosis = diagnose_build_log(run.stderr)
     assert diagnosis.kind == "unsupported"
     assert tells(diagnosis.summary, "PTX", "line 5")
+
+
+REACHED = [
+    "#ifndef NEVER\n{use}\n#endif",
+    "#if __CUDA_ARCH__ >= 900\n\n#else\nint no;\n#endif\n#if 1\n{use}\n#endif",
+    "#define USE \\\n  {use}\nvoid f() {{ USE }}",
+    "#define USE {use}\n#define WITH(a) US##a\nvoid f() {{ WITH(E) }}",
+    "#define USE {use}\n#define ALL(...) __VA_ARGS__\nvoid f() {{ ALL(ALL(USE)) }}",
+]
+NOT_REACHED = [
+    "#ifdef CUBLAS_API_H_\n{use}\n#endif",
+    "#if __CUDA_ARCH__ >= 1000\n{use}\n#else\nint no;\n#endif",
+    "#if __CUDA_ARCH__ >= 900\n#else\n{use}\n#endif",
+    "#define USE \\\n  {use}\n#ifdef USE\nint yes;\n#endif",
+    "#define USE {use}\n#define WITH(a) US##a",
+]
+USES = ["cublasHandle_t handle;", 'asm volatile("tcgen05.wait::ld.sync.aligned;");', "using namespace thrust;"]
+
+
+@pytest.mark.parametrize(("where", "use"), list(zip(REACHED, USES + USES, strict=False)))
+def test_what_the_preprocessor_reaches_is_unsupported(toolkit: Toolkit, tmp_path: Path, where: str, use: str) -> None:
+    text = where.format(use=use)
+    line = next(number for number, one in enumerate(text.split("\n"), 1) if use in one)
+    diagnosis = compile_alone(toolkit, tmp_path / "cuda.cu", text)
+    assert diagnosis.kind == "unsupported"
+    assert diagnosis.summary.endswith(f"at line {line}")
+    assert tells(diagnosis.summary, {"c": "cuBLAS", "a": "PTX", "u": "Thrust"}[use[0]])
+
+
+@pytest.mark.parametrize(("where", "use"), list(zip(NOT_REACHED, USES + USES, strict=False)))
+def test_what_the_preprocessor_leaves_out_is_no_gap(toolkit: Toolkit, tmp_path: Path, where: str, use: str) -> None:
+    run = run_compiler(toolkit, tmp_path / "cuda.cu", where.format(use=use))
+    assert run.returncode == 0, run.stderr
 
 
 def test_mistake_in_a_kernel_is_a_compile_error(toolkit: Toolkit, tmp_path: Path) -> None:
