@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from harness.cudasim.tokens import (
     Token,
@@ -82,13 +83,27 @@ def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
     text = f"SIM_TEXT({kernel})"
     if any(token.kind == "directive" for token in tokens[start:index]):
         kernel, text, breaks = named, f'"{tokens[start].text}"', ""
-    configuration, arguments = plain_text(tokens[index + 1 : close]), plain_text(tokens[left + 1 : right])
+    configuration = plain_text(tokens[index + 1 : close])
+    arguments = plain_text(_with_null_pointers(tokens[left + 1 : right]))
     gap = breaks + plain_text(tokens[close + 1 : left])
     code = (
         f"::sim::Launcher{{::sim::Configuration({configuration}), {text}, __FILE__, __LINE__}}"
         f"{gap}.with({arguments})([=](auto&... sim_argument) mutable {{ {kernel}(sim_argument...); }})"
     )
     return start, right + 1, code
+
+
+def _with_null_pointers(arguments: list[Token]) -> list[Token]:
+    """Write nullptr for an argument NULL: where the argument's type is deduced, that is a number."""
+    written = list(arguments)
+    visible = [index for index, token in enumerate(arguments) if token.is_visible]
+    depth = 0
+    for before, index, after in zip([None, *visible], visible, [*visible[1:], None], strict=False):
+        around = [arguments[near].text for near in (before, after) if near is not None]
+        depth += (arguments[index].text in "([{") - (arguments[index].text in ")]}")
+        if depth == 0 and arguments[index].text == "NULL" and all(text == "," for text in around):
+            written[index] = replace(arguments[index], text="nullptr")
+    return written
 
 
 def _kernel_start(tokens: list[Token], index: int) -> int:

@@ -147,6 +147,10 @@ def test_bounds_that_may_not_be_a_functions_are_left_alone(source: str) -> None:
     assert "SIM_LAUNCH_BOUNDS" not in body(source)
 
 
+def test_an_argument_null_is_a_pointer() -> None:
+    assert ".with(nullptr, f(NULL), (T*)NULL, nullptr)(" in body("f(); k<<<1, 2>>>(NULL, f(NULL), (T*)NULL, NULL);")
+
+
 def test_static_shared_memory_keeps_its_types() -> None:
     assert body("{ __shared__ float a[8][T + 1], b; }") == (
         "{ struct sim_shared_0 { float a[8][T + 1], b; }; "

@@ -89,6 +89,15 @@ __device__ __noinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 
 
 __global__ void fibonacci_numbers(int* out) { out[threadIdx.x] = fibonacci(threadIdx.x); }
 
+template <class T>
+__global__ void shifted(const T* in, const T* shift, T* out, const int* none) {
+  out[threadIdx.x] = in[threadIdx.x] + (shift ? shift[0] : T(3)) + (none ? 100 : 0);
+}
+
+CASE(null_argument) {
+  shifted<int><<<1, 32>>>(buffers.at<int>(0), NULL, buffers.at<int>(1), /* none */ NULL);
+}
+
 CASE(recursion) { fibonacci_numbers<<<1, 16>>>(buffers.at<int>(0)); }
 
 template <typename T>
