@@ -89,6 +89,21 @@ __device__ __noinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 
 
 __global__ void fibonacci_numbers(int* out) { out[threadIdx.x] = fibonacci(threadIdx.x); }
 
+__device__ __forceinline__ int gauss(int n) { return n < 1 ? 0 : n + gauss(n - 1); }
+__device__ __forceinline__ int larger(int a, int b) { return a < b ? b : a; }
+
+template <int (*kCombine)(int, int), class Other>
+__device__ int combined(int a, int b, Other other) {
+  int (*const functions[])(int, int) = {kCombine, other};
+  return functions[a % 2](a, b);
+}
+
+__global__ void forced(const int* in, int* out) {
+  out[threadIdx.x] = combined<larger>(in[threadIdx.x], gauss(threadIdx.x % 7), larger);
+}
+
+CASE(forced_inline) { forced<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
 template <class T>
 __global__ void shifted(const T* in, const T* shift, T* out, const int* none) {
   out[threadIdx.x] = in[threadIdx.x] + (shift ? shift[0] : T(3)) + (none ? 100 : 0);

@@ -59,6 +59,12 @@ CASES = (
     ),
     case("launch_in_macro", "launches in macros and through function pointers", (ints(32),), lambda x: x + 11),
     case("recursion", "recursion, `__noinline__`", (), _fibonacci),
+    case(
+        "forced_inline",
+        "`__CUDA_ARCH__`, `__forceinline__`, namespaces",
+        (ints(32),),
+        lambda x: torch.maximum(x, torch.arange(32).int() % 7 * (torch.arange(32).int() % 7 + 1) // 2),
+    ),
     case("null_argument", "functors, lambdas and `__grid_constant__` structs as arguments", (ints(32),), lambda x: x + 3),
     case(
         "architecture_macro",
