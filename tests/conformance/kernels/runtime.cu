@@ -167,3 +167,15 @@ __global__ void hints(const int* in, int* out, int n) {
 }
 
 CASE(compiler_hints) { hints<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1), 32); }
+
+// By these a header knows what is included before it, as that of NVIDIA's samples does.
+CASE(header_guards) {
+  int mode = -1;
+#if defined(__CUDA_RUNTIME_H__) && defined(__CUDA_RUNTIME_API_H__)
+#if defined(__DRIVER_TYPES_H__) && defined(__VECTOR_TYPES_H__)
+  cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, 0);
+#endif
+#endif
+  int is_default = mode == cudaComputeModeDefault;
+  store(buffers, 0, &is_default, 1);
+}

@@ -65,7 +65,9 @@ CASES = (
         (ints(32),),
         lambda x: torch.maximum(x, torch.arange(32).int() % 7 * (torch.arange(32).int() % 7 + 1) // 2),
     ),
-    case("null_argument", "functors, lambdas and `__grid_constant__` structs as arguments", (ints(32),), lambda x: x + 3),
+    case(
+        "null_argument", "functors, lambdas and `__grid_constant__` structs as arguments", (ints(32),), lambda x: x + 3
+    ),
     case(
         "architecture_macro",
         "`__CUDA_ARCH__`, `__forceinline__`, namespaces",

@@ -32,6 +32,7 @@ CASES = (
         (),
         lambda: _literals(32, 1024, 49152, 64, 65535, 65536, 1, 1, 1, 1, 1, 1, 0, 1),
     ),
+    case("header_guards", "`cudaGetDeviceProperties`, `cudaDeviceGetAttribute`", (), lambda: _literals(1)),
     case(
         "hopper_properties",
         "the limits of an H100",

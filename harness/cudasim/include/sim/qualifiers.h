@@ -25,6 +25,12 @@
 #define CUDA_VERSION 13000
 #define __CUDACC_EXTENDED_LAMBDA__ 1
 
+// The guards of CUDA's own headers, by which the samples' helper_cuda.h knows what is included before it.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_INF __builtin_inf()
 #define CUDART_NAN_F __builtin_nanf("")

@@ -61,6 +61,13 @@ enum cudaSharedMemConfig {
   cudaSharedMemBankSizeEightByte
 };
 
+enum cudaComputeMode {
+  cudaComputeModeDefault,
+  cudaComputeModeExclusive,
+  cudaComputeModeProhibited,
+  cudaComputeModeExclusiveProcess
+};
+
 enum cudaLimit {
   cudaLimitStackSize,
   cudaLimitPrintfFifoSize,
