@@ -37,6 +37,7 @@ _FORWARDED = {
         "driver_types.h math_constants.h sm_30_intrinsics.h vector_functions.h vector_types.h crt/device_functions.h"
     ),
     "cuda_fp16.h": "cuda_fp16.hpp",
+    "cuda_pipeline.h": "cuda_pipeline_primitives.h",
     "sim/collectives.h": (
         "cub/cub.cuh cub/block/block_exchange.cuh cub/block/block_load.cuh cub/block/block_merge_sort.cuh "
         "cub/block/block_radix_sort.cuh cub/block/block_reduce.cuh cub/block/block_scan.cuh cub/block/block_store.cuh "

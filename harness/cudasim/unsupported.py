@@ -19,7 +19,6 @@ _SIMULATED_OF_CUB = re.compile(
 
 _HEADERS = {
     r"crt/mma": ("mma", None),
-    r"cooperative_groups/memcpy_async": ("asynchronous copies and barriers", r"memcpy_async|wait|wait_prior"),
     r"cub/(?!cub\.|block/block_(exchange|load|merge_sort|radix_sort|reduce|scan|store)\.|warp/warp_(merge|reduce|scan)"
     r"|thread/thread_operators|util_type)": (_CUB, r"cub"),
     r"thrust/": ("Thrust", r"thrust"),
@@ -32,8 +31,8 @@ _HEADERS = {
     r"cusolver": ("cuSOLVER", r"(cu|CU)(solver|SOLVER)\w*"),
     r"nvrtc": ("NVRTC", r"(nv|NV)(rtc|RTC)\w*"),
     r"cuda_fp[64]\.": ("e8m0, 6-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
-    r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": (
-        "asynchronous copies and barriers",
+    r"cuda_awbarrier|cuda/(barrier|pipeline|ptx)": (
+        "asynchronous barriers and pipelines",
         r"\w*(pipeline|barrier)\w*|nvcuda|cuda",
     ),
     r"cuda/(std|atomic|functional)": ("libcu++", r"cuda"),
@@ -62,7 +61,7 @@ _NAMES = {
     r"CUDA_tensor_apply\d": "ATen's own CUDA kernels",
     r"cudaGraph\w*|CUDAGraph|cudaStreamBeginCapture": "CUDA graphs in C++",
     r"cudaLaunchCooperativeKernelMultiDevice": "barriers of several devices",
-    r"__cp_async\w*|__pipeline_\w+": "asynchronous copies and barriers",
+    r"__cp_async\w*|__pipeline_arrive_on": "asynchronous barriers and pipelines",
     r"cuTensorMap\w*|CUtensorMap": "TMA",
     r"cuModule\w+|cuCtx\w+|cuLaunch\w+": "the CUDA driver API",
     r"__cluster_dims__|__cluster\w+|cluster_group|this_cluster|__threadfence_cluster": "thread block clusters",

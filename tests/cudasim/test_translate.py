@@ -227,6 +227,7 @@ def test_shared_memory_outside_functions_of_a_header_is_refused() -> None:
 
 
 CUB = "rarer parts of CUB"
+BARRIERS = "asynchronous barriers and pipelines"
 FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and shared memory)"
 
 
@@ -234,12 +235,7 @@ REFUSED = [
     ('\nasm("mov.u32 %[x], 1;" : [x] "=r"(x));', "inline PTX (asm)", 2),
     ("#define LOAD asm\nvoid f() { LOAD; }", "inline PTX (asm)", 2),
     ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
-    (
-        "#include <cooperative_groups/memcpy_async.h>\ncg::memcpy_async(b, s, g, n);",
-        "asynchronous copies and barriers",
-        1,
-    ),
-    ("\n__pipeline_commit();", "asynchronous copies and barriers", 2),
+    ("#include <cuda/barrier>\n__pipeline_arrive_on(b); cuda::barrier<s> c;", BARRIERS, 2),
     ("auto c = cg::this_cluster();", "thread block clusters", 1),
     ("__global__ void __cluster_dims__(2) k();", "thread block clusters", 1),
     ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),

@@ -1,5 +1,6 @@
 // Cooperative groups.
 #include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 
@@ -139,3 +140,22 @@ __global__ void grid_ranks(unsigned long long* out) {
 }
 
 CASE(grid_rank) { grid_ranks<<<dim3(2, 2), 16>>>(buffers.at<unsigned long long>(0)); }
+
+// All of it, a part by elements, and by one tile bytes that no alignment helps.
+__global__ void copied(const int* in, int* out) {
+  __shared__ alignas(16) int whole[40], part[8];
+  __shared__ char bytes[8];
+  auto block = cg::this_thread_block();
+  cg::memcpy_async(block, whole, in, sizeof whole);
+  cg::memcpy_async(block, part, 8, in + 1, 5);
+  cg::wait_prior<1>(block);
+  out[threadIdx.x] = whole[39 - threadIdx.x];
+  cg::wait(block);
+  if (threadIdx.x < 5) out[40 + threadIdx.x] = part[4 - threadIdx.x];
+  if (threadIdx.x >= 8) return;
+  auto tile = cg::tiled_partition<8>(block);
+  cg::memcpy_async(tile, bytes, reinterpret_cast<const char*>(in) + 1, 7);
+  cg::wait(tile);
+  if (threadIdx.x < 7) out[45 + threadIdx.x] = bytes[6 - threadIdx.x];
+}
+CASE(group_copies) { copied<<<1, 40>>>(buffers.at<int>(0), buffers.at<int>(1)); }

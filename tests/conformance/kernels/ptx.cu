@@ -1,6 +1,7 @@
 // Inline PTX.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 
 #include "case.h"
 
@@ -108,6 +109,22 @@ __global__ void copies(const int* in, int* out) {
   }
 }
 CASE(ptx_copies) { copies<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
+__global__ void piped(const int* in, int* out) {
+  __shared__ alignas(16) int first[4], second[4];
+  if (threadIdx.x == 0) {
+    __pipeline_memcpy_async(first, in, 8);
+    __pipeline_memcpy_async(first + 2, in + 2, 8);
+    __pipeline_commit();
+    __pipeline_memcpy_async(second, in + 4, 16, 8);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    for (int i = 0; i < 4; i++) out[i] = first[i];
+    __pipeline_wait_prior(0);
+    for (int i = 0; i < 4; i++) out[4 + i] = second[i];
+  }
+}
+CASE(pipeline_copies) { piped<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1)); }
 
 __global__ void transposed(const unsigned short* in, unsigned short* out) {  // 8 x 8
   __shared__ alignas(16) unsigned short tile[64];

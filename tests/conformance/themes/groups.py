@@ -49,6 +49,10 @@ def _reductions(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.T
     return torch.cat(rows).int(), y.view(4, 16).double().sum(1).float().repeat_interleave(16)
 
 
+def _copies(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x.flip(0), x[1:6].flip(0), x.view(torch.int8)[1:8].flip(0).int()])
+
+
 def _coalesced(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     chosen = x > 50
     place = chosen.long().cumsum(0) - 1
@@ -94,5 +98,6 @@ CASES = (
         (ints(64),),
         lambda x: torch.cat([x + torch.arange(64) // 16 * 10 + 1, torch.tensor([4])]).int(),
     ),
+    case("group_copies", "`cg::memcpy_async`", (ints(40, 0, 1 << 30),), _copies),
     case("grid_rank", "ranks and sizes of `this_grid()`", (), lambda: 64 * 1000 + torch.arange(64)),
 )

@@ -124,6 +124,7 @@ CASES = (
         needs=None,
     ),
     case("ptx_copies", "`cp.async`", (ints(8, 1, 99),), _copies),
+    case("pipeline_copies", "`__pipeline_memcpy_async`", (ints(8, 1, 99),), _copies),
     case("ptx_memory", "`ld`, `st`, `atom`, `red`, `cvta`", (ints(128, 0, 99),), _memory),
     case(
         "ptx_arithmetic",
