@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -111,10 +112,9 @@ def _dynamic_code(text: str, names: list[str], count: int, line: int) -> _Shared
     if len(names) != 1:
         raise Unsupported("several names in one extern __shared__ declaration", line)
     array = f"sim_dynamic_{count}"
-    head, bracket, tail = text.rpartition("[")
-    stem = head.rstrip().removesuffix(names[0])
+    declared = re.sub(rf"\b{names[0]}\b(?=\s*(\[[^]]*\]\s*)*\Z)", array, text)
     reference = _BlockVariable(names[0], f"auto& {names[0]} = *({array}*)sim_shared_dynamic()")
-    return _Shared(f"typedef {stem}{array}{bracket}{tail}", (reference,))
+    return _Shared(f"typedef {declared}", (reference,))
 
 
 def _declared_names(declaration: list[Token]) -> list[str]:

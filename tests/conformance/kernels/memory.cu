@@ -82,6 +82,16 @@ CASE(shared_memory_wrapper) {
   sum_with_wrapper<<<1, 128, 128 * sizeof(int)>>>(buffers.at<int>(0), buffers.at<int>(1));
 }
 
+// Rows whose number the launch decides.
+__global__ void turned(const int* in, int* out) {
+  extern __shared__ int rows[][8 + 1];
+  int row = threadIdx.x / 8, column = threadIdx.x % 8;
+  rows[row][column] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = rows[column][row];
+}
+CASE(dynamic_rows) { turned<<<1, 64, 8 * 9 * sizeof(int)>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
 extern __shared__ float file_scope[];
 
 __global__ void shift_by_one(const float* in, float* out) {

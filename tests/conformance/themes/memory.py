@@ -71,6 +71,12 @@ CASES = (
         lambda x: x.sum(0, keepdim=True).int(),
     ),
     case(
+        "dynamic_rows",
+        "`extern __shared__` in templates, in structs, outside functions",
+        (ints(64),),
+        lambda x: x.view(8, 8).t().reshape(-1),
+    ),
+    case(
         "file_scope_shared",
         "`extern __shared__` in templates, in structs, outside functions",
         (floats(96),),
