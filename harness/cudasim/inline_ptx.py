@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from harness.cudasim.macros import Macros, TooLong, with_bodies
+from harness.cudasim.macros import Macros, TooLong
 from harness.cudasim.ptx_instructions import NotSimulated, as_cpp
 from harness.cudasim.tokens import Token, Unbalanced, closing, is_in_macro, next_visible, plain_text
 
@@ -26,7 +26,7 @@ _MANY, _LONG = 200, 4000
 
 def with_inline_ptx(tokens: list[Token]) -> list[Token]:
     """Replace the asm statements that can be; others stay, to be refused where somebody uses them. Macros whose
-    arguments are parts of a statement are expanded where they are used, and no other file can use them then."""
+    arguments are parts of a statement are expanded where they are used."""
     if not any(_is_asm(token) for token in tokens):
         return list(tokens)
     tokens = _replaced(tokens, Macros(tokens))
@@ -34,7 +34,6 @@ def with_inline_ptx(tokens: list[Token]) -> list[Token]:
     left = set(ASM)
     while more := {name for name in macros.by_name if name not in left and macros.names_in(name) & left}:
         left |= more
-    expanded = set()
     i = 0
     while i < len(tokens):
         name = tokens[i].text if tokens[i].kind == "name" else ""
@@ -44,10 +43,9 @@ def with_inline_ptx(tokens: list[Token]) -> list[Token]:
                 code = _replaced(macros.expanded(tokens[i:end]), macros)
                 blanks = "".join(_newlines(token) for token in tokens[i:end])
                 tokens[i:end] = [*code, Token("space", blanks, tokens[i].line)]
-                expanded.add(name)
                 i += len(code)
         i += 1
-    return with_bodies(tokens, expanded, "sim_asm_of_another_file")
+    return tokens
 
 
 def _is_asm(token: Token) -> bool:
@@ -65,8 +63,11 @@ def _replaced(tokens: list[Token], macros: Macros) -> list[Token]:
 
 
 def is_simulated(tokens: list[Token]) -> bool:
-    """Say whether all asm statements are; many are not looked at."""
-    return sum(map(_is_asm, tokens)) <= _MANY and not any(map(_is_asm, with_inline_ptx(tokens)))
+    """Say whether all asm statements are, those of macros where they are used; many are not looked at."""
+    if sum(map(_is_asm, tokens)) > _MANY:
+        return False
+    left = with_inline_ptx(tokens)
+    return not any(_is_asm(token) and not is_in_macro(left, index) for index, token in enumerate(left))
 
 
 def unknown_instruction(tokens: list[Token], index: int) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible
@@ -77,22 +77,6 @@ class Macros:
         given = {name: self._expanded(one, active) for name, one in zip(parameters, arguments, strict=True)}
         body = [part for one in macro.body for part in given.get(one.text if one.kind == "name" else "", [one])]
         return [replace(one, line=line, text=one.text if one.is_visible else " ") for one in body]
-
-
-def with_bodies(tokens: Sequence[Token], names: Container[str], body: str) -> list[Token]:
-    """Let these macros stand for something else; lines stay where they are."""
-    left = list(tokens)
-    for i, one in enumerate(left):
-        name = next_visible(left, i) if one.kind == "directive" and one.text.endswith("define") else None
-        if name is None or left[name].text not in names:
-            continue
-        has_parameters = left[name + 1 : name + 2] and left[name + 1].text == "("
-        first = closing(left, name + 1) + 1 if has_parameters else name + 1
-        for n in range(first, _end_of_line(left, name)):
-            blank = " " if n == first else ""
-            left[n] = replace(left[n], kind="space", text=blank + "\\\n" * left[n].text.count("\n"))
-        left[first] = replace(left[first], kind="code", text=f" {body}{left[first].text}")
-    return left
 
 
 def _end_of_line(tokens: Sequence[Token], index: int) -> int:

@@ -233,6 +233,7 @@ def _patch_streams(runtime: Runtime) -> None:
     )
     setattr(Stream, "cuda_stream", property(lambda stream: runtime.current_stream()))  # noqa: B010
     setattr(torch.Tensor, "record_stream", _always(None))  # noqa: B010
+    setattr(torch.cuda.graphs.graph, "default_capture_stream", a_stream())  # noqa: B010 - captured, in order
 
 
 def _patch_memory() -> None:

@@ -33,7 +33,7 @@ def test_what_is_no_python_is_read_as_far_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("statement", "construct"),
     [
-        ('asm volatile("wgmma.fence.sync.aligned;");', "inline PTX (asm)"),
+        ('asm volatile("tcgen05.fence::before_thread_sync;");', "inline PTX (asm)"),
         ("cudaGraphLaunch(graph, stream);", "CUDA graphs in C++"),
         ("thrust::sort(a, b);", "Thrust"),
         ("tex2D(x, y);", "textures and surfaces"),

@@ -357,9 +357,8 @@ def test_asm_is_expanded_where_macros_hold_parts_of_it() -> None:
         "#endif\nint after;"
     )
     text = translate(source, "cuda.cu").partition('#line 1 "cuda.cu"\n')[2]
-    assert "asm(" not in text
     assert [text.count(f"auto& sim_1 = ({name}[1]);") for name in "xyz"] == [1, 1, 1]
-    assert "#define ADD(kind, a) sim_asm_of_another_file" in text
+    assert "#define ADD(kind, a) _Pragma(" in text  # another file may not use it
     assert text.splitlines()[source.count("\n")] == "int after;"
 
 
