@@ -103,8 +103,8 @@ REACHED = [
     "#ifndef NEVER\n{use}\n#endif",
     "#if __CUDA_ARCH__ >= 900\n\n#else\nint no;\n#endif\n#if 1\n{use}\n#endif",
     "#define USE \\\n  {use}\nvoid f() {{ USE }}",
-    "#define USE {use}\n#define WITH(a) US##a\nvoid f() {{ WITH(E) }}",
     "#define USE {use}\n#define ALL(...) __VA_ARGS__\nvoid f() {{ ALL(ALL(USE)) }}",
+    "#define USE {use}\n#define WITH(a) US##a\nvoid f() {{ WITH(E) }}",
 ]
 NOT_REACHED = [
     "#ifdef CUBLAS_API_H_\n{use}\n#endif",
