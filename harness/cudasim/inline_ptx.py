@@ -31,21 +31,23 @@ def with_inline_ptx(tokens: list[Token]) -> list[Token]:
         return list(tokens)
     tokens = _replaced(tokens, Macros(tokens))
     macros = Macros(tokens)  # once more: what could be replaced in their bodies is no asm any more
-    left = set(ASM)
-    while more := {name for name in macros.by_name if name not in left and macros.names_in(name) & left}:
-        left |= more
-    i = 0
+    left = macros.using(ASM)
+    written: list[Token] = []
+    i, is_macro = 0, False
     while i < len(tokens):
-        name = tokens[i].text if tokens[i].kind == "name" else ""
-        if name in left and name in macros.by_name and not is_in_macro(tokens, i):
+        token, end = tokens[i], i + 1
+        if token.kind in ("directive", "newline"):
+            is_macro = token.text.endswith("define")
+        code = [token]
+        if token.kind == "name" and token.text in left and not is_macro:
             with suppress(Unbalanced, TooLong):
-                end = macros.end_of_call(tokens, i)
-                code = _replaced(macros.expanded(tokens[i:end]), macros)
-                blanks = "".join(_newlines(token) for token in tokens[i:end])
-                tokens[i:end] = [*code, Token("space", blanks, tokens[i].line)]
-                i += len(code)
-        i += 1
-    return tokens
+                call = macros.call(tokens, i)
+                blanks = "".join(map(_newlines, call))
+                code = [*_replaced(macros.expanded(call), macros), Token("space", blanks, token.line)]
+                end = i + len(call)
+        written += code
+        i = end
+    return written
 
 
 def _is_asm(token: Token) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible
 
-_MOST = 20_000
-"""More tokens than an asm statement has: strangers' macros may double again and again."""
+_MOST, _LONGEST, _DEEPEST = 400_000, 2_000, 50
+"""More steps than all asm statements of a text take, more tokens than a call of a macro has, and more macros than stand
+for each other: strangers' may double again and again."""
+_OF_A_CALL = 200
+"""Steps, for what else is done with it."""
 
 
 class TooLong(ValueError):
@@ -34,28 +37,44 @@ class Macros:
         counts = Counter(name for name, _ in named)
         found = {name: _macro(tokens, place) for name, place in named if counts[name] == 1}
         self.by_name = {name: macro for name, macro in found.items() if macro is not None}
-        self._left = 0
+        self._left = _MOST
 
     def expanded(self, tokens: Sequence[Token]) -> list[Token]:
         """Replace macros by what they stand for, which is said to be on their lines. Raises: TooLong, Unbalanced."""
-        self._left = _MOST
         return self._expanded(tokens, frozenset())
 
-    def names_in(self, name: str) -> set[str]:
-        """The names in a macro's body."""
-        return {token.text for token in self.by_name[name].body if token.kind == "name"}
+    def using(self, names: Iterable[str]) -> set[str]:
+        """The macros in whose bodies one of these names stands, or one of such a macro."""
+        users: dict[str, set[str]] = defaultdict(set)
+        for name, macro in self.by_name.items():
+            for token in macro.body:
+                users[token.text].add(name)
+        found: set[str] = set()
+        new = list(names)
+        while new:
+            more = users[new.pop()] - found
+            found |= more
+            new += more
+        return found
 
-    def end_of_call(self, tokens: Sequence[Token], name: int) -> int:
-        """The place behind the macro at `name` with its arguments. Raises: Unbalanced."""
-        macro = self.by_name[tokens[name].text]
-        return name + 1 if macro.parameters is None else _arguments(list(tokens), name)[1]
+    def call(self, tokens: Sequence[Token], index: int) -> list[Token]:
+        """The macro at `index` with its arguments. Raises: TooLong, Unbalanced."""
+        self._spend(_OF_A_CALL)
+        if self.by_name[tokens[index].text].parameters is None:
+            return [tokens[index]]
+        near = list(tokens[index : index + _LONGEST])
+        return near[: _arguments(near, 0)[1]]
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise TooLong
 
     def _expanded(self, tokens: Sequence[Token], active: frozenset[str]) -> list[Token]:
         given, result, i = list(tokens), list[Token](), 0
+        self._spend(_MOST if len(active) > _DEEPEST else 0)
         while i < len(given):
-            self._left -= 1
-            if self._left < 0:
-                raise TooLong
+            self._spend(1)
             name, end = given[i], i + 1
             macro = self.by_name.get(name.text) if name.kind == "name" and name.text not in active else None
             if macro is not None:

@@ -80,14 +80,15 @@ def as_cpp(ptx: str) -> str:
     for part in re.split(r";|([{}])", _with_lists(ptx.replace("%=", ""))):
         text = (part or "").strip()
         if declared := _REGISTERS.fullmatch(text):
-            for name in (name.strip() for name in declared[2].split(",")):
+            for name in (name.strip().lstrip("%") for name in declared[2].split(",")):
                 if registers.setdefault(name, declared[1]) != declared[1] or not name.isidentifier():
                     raise NotSimulated(text)
         else:
             lines.append(_instruction(text))
     body = " ".join(filter(None, lines))
-    if not registers.keys() >= set(re.findall(r"sim_r_(\w+)", body)) or not _TYPES.keys() >= set(registers.values()):
-        raise NotSimulated  # a register of another statement, or none
+    for name in re.findall(r"sim_r_(\w+)", body):
+        if registers.get(name) not in _TYPES:  # of another statement, or a special one
+            raise NotSimulated(f"%{name}")
     if not set(re.findall(r"goto (\w+);", body)) <= set(re.findall(r"(sim_l_\w+):;", body)):
         raise NotSimulated("bra")
     return " ".join([*(f"{_TYPES[kind]} {_register(name)} = {{}};" for name, kind in registers.items()), body])
@@ -100,19 +101,19 @@ def _with_lists(ptx: str) -> str:
 
 def _instruction(text: str) -> str:
     """Write one instruction, with its label and its guard, as C++. Raises: NotSimulated."""
+    labelled = _LABELLED.fullmatch(text)
+    label, text = (f"{_label(labelled[1])}:; ", labelled[2]) if labelled else ("", text)
     if text in ("", "{", "}"):
-        return text
-    if labelled := _LABELLED.fullmatch(text):
-        return f"{_label(labelled[1])}:; {_instruction(labelled[2])}"
-    if guarded := _GUARDED.fullmatch(text):
-        return f"if ({guarded[1]}{_value(guarded[2])}) {{ {_instruction(guarded[3])} }}"
-    opcode, *rest = text.split(None, 1)
+        return label + text
+    guarded = _GUARDED.fullmatch(text)
+    opcode, *rest = (guarded[3] if guarded else text).split(None, 1)
     name, *modifiers = opcode.replace("::", "_").split(".")
     operands = [part.strip() for part in re.split(r",(?![^(]*\))", "".join(rest))] if rest else []
     write = _WRITERS.get(name, _write_nothing if name in _NOTHING else None)
     try:
         if write is not None:
-            return write(name, modifiers, operands)
+            written = write(name, modifiers, operands)
+            return label + (f"if ({guarded[1]}{_value(guarded[2])}) {{ {written} }}" if guarded else written)
     except (IndexError, KeyError, StopIteration, ValueError):
         pass
     raise NotSimulated(opcode)
@@ -136,8 +137,8 @@ def _label(name: str) -> str:
 
 def _value(operand: str) -> str:
     """Write an operand as C++. Raises: ValueError."""
-    if special := re.fullmatch(r"%%?([a-z][\w.]*)", operand):
-        return _SPECIAL[special[1]]
+    if special := re.fullmatch(r"%%?([A-Za-z][\w.]*)", operand):
+        return _SPECIAL[special[1]] if special[1] in _SPECIAL else _value(special[1])
     if number := re.fullmatch(r"%(\d+)", operand):
         return f"sim_{number[1]}"
     if bits := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", operand):

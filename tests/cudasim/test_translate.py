@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from harness.cudasim.cuda_in_files import beyond_simulator
 from harness.cudasim.inline_ptx import PTX_HEADER
 from harness.cudasim.translate import translate
 from harness.cudasim.unsupported import CONSTRUCTS, Unsupported
@@ -320,7 +323,7 @@ TENSOR = "cp.async.bulk.tensor.2d.shared::cluster.global.tile"
         ('asm("shl.b32 %0, %1, 1; add.cc.u32 %0, %0, 1;" : "=r"(x) : "r"(y));', "add.cc.u32"),
         ('asm("bar.red.popc.u32 %0, 1, p;" : "=r"(x));', "bar.red.popc.u32"),
         ('asm("cp.async.cg.shared.global [%0], [%1, 4], 16;" :: "r"(x), "l"(p));', COPY_ASYNC),
-        ('asm("mov.u32 %0, %%smid;" : "=r"(x));', "mov.u32"),
+        ('asm("mov.u32 %0, %%smid;" : "=r"(x));', "%smid"),
         ('asm("mov.u32 %0, " NUMBER ";" : "=r"(x));', None),
         ('asm("mov.u32 %[x], 1;" : [x] "=r"(x));', None),
         ('asm("{ .reg .pred p; cp.async.cg.shared.global [%0], [%1], 16, p; }" :: "r"(x), "l"(p));', COPY_ASYNC),
@@ -362,11 +365,33 @@ def test_asm_is_expanded_where_macros_hold_parts_of_it() -> None:
     assert text.splitlines()[source.count("\n")] == "int after;"
 
 
-@pytest.mark.parametrize("last", ['"+f"(x)', ""])
-def test_macros_that_double_without_end_are_given_up_at_once(last: str) -> None:
-    doubled = "".join(f"#define M{n} M{n + 1} M{n + 1}\n" for n in range(60))
+HOSTILE = [
+    ("M{after} M{after}", 40, '#define M40 "+f"(x)\nvoid f() { asm("" : M0); }'),
+    ("M{after} M{after}", 40, '#define M40\nvoid f() { asm("" : M0); }'),
+    ("M{after}", 4000, '#define M4000 asm("nop;")\nvoid f() { M0; }'),
+    ("M0", 2000, "asm(" + "M0 " * 4000 + "M0("),
+]
+
+
+@pytest.mark.parametrize(("body", "count", "use"), HOSTILE)
+def test_macros_without_end_are_given_up_at_once(body: str, count: int, use: str) -> None:
+    macros = "".join(f"#define M{n} {body.format(after=n + 1)}\n" for n in range(count))
+    started = time.process_time()
+    assert beyond_simulator({"k.cu": f"__global__ void k() {{}}\n{macros}{use}"}) <= {"inline PTX (asm)"}
+    assert time.process_time() - started < 5
+
+
+def test_a_register_may_have_a_percent_sign() -> None:
+    ptx = '"{ .reg .pred %%p; setp.ne.u32 %%p, %1, 0; @%%p mov.u32 %0, %%laneid; }"'
+    text = body(f'asm({ptx} : "=r"(x) : "r"(y));')
+    assert "bool sim_r_p = {};" in text
+    assert "if (sim_r_p) { ::sim::ptx_set(sim_0, " in text
+
+
+@pytest.mark.parametrize("guard", ["@%%p", "@p @p", "@"])
+def test_a_guard_that_nobody_declares_is_refused(guard: str) -> None:
     with pytest.raises(Unsupported):
-        translate(f'{doubled}#define M60 {last}\nvoid f() {{ asm("" : M0); }}', "cuda.cu")
+        translate(f'asm("{guard} mov.u32 %0, 1;" : "=r"(x));', "cuda.cu")
 
 
 def test_a_label_is_of_its_own_statement() -> None:
