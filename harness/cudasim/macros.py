@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible
 
-_MOST, _LONGEST, _DEEPEST = 400_000, 2_000, 50
+_MOST, _LONGEST, _DEEPEST = 100_000, 2_000, 50
 """More steps than all asm statements of a text take, more tokens than a call of a macro has, and more macros than stand
 for each other: strangers' may double again and again."""
-_OF_A_CALL = 200
+_OF_A_CALL = 50
 """Steps, for what else is done with it."""
 
 
