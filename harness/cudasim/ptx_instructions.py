@@ -36,6 +36,7 @@ _SPECIAL = {
     "lanemask_ge": "~((1u << ::sim::lane()) - 1)",
 }
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+_HALVES = ("f16", "bf16", "f16x2", "bf16x2")
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _FUNCTIONS = {
     "ex2": "exp2f",
@@ -58,8 +59,10 @@ _OF_MEMORY = {"global", "shared", "const", "local", "weak", "volatile", "relaxed
 _SCOPES = {"cta", "gpu", "sys", "cluster", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"}
 _SHARED = ("shared", "shared_cta", "shared_cluster")
 """A block's own shared memory: without clusters, which are refused by name, a block is a cluster of its own."""
-_PRODUCTS = {"f16": "Half", "bf16": "BFloat16", "tf32": "Tf32", "s8": "Byte<signed char>", "u8": "Byte<unsigned char>"}
-_SHAPES = {"f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "s8": (16, 32), "u8": (16, 32)}
+_WHOLE = {"s8": "Byte<signed char>", "u8": "Byte<unsigned char>"}
+_FLOAT8 = {"e4m3": "Float8<4>", "e5m2": "Float8<5>"}
+_PRODUCTS = {"f16": "Half", "bf16": "BFloat16", "tf32": "Tf32", **_WHOLE, **_FLOAT8}
+_SHAPES = {"f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), **dict.fromkeys((*_WHOLE, *_FLOAT8), (16, 32))}
 """The depths k of m16n8k…, by the type of what is multiplied."""
 
 
@@ -209,12 +212,16 @@ def _write_store(name: str, modifiers: list[str], operands: list[str]) -> str:
 
 def _write_atomic(name: str, modifiers: list[str], operands: list[str]) -> str:
     operation = next(one for one in modifiers if one in _ATOMICS)
-    kind, _, is_shared, _ = _of_memory([one for one in modifiers if one != operation])
+    kind, count, is_shared, _ = _of_memory([one for one in modifiers if one != operation])
     into, rest = (operands[0], operands[1:]) if name == "atom" else ("", operands)
     rest = rest[:-1] if "L2_cache_hint" in modifiers else rest
     _require(len(rest) == (3 if operation == "cas" else 2))
-    values = ", ".join(_as(kind, value) for value in rest[1:])
-    call = f"{_ATOMICS[operation]}(({_TYPES[kind]}*){_address(rest[0], is_shared)}, {values})"
+    place = f"({_TYPES[kind]}*){_address(rest[0], is_shared)}"
+    if count > 1:  # one by one, as on a GPU: the whole isn't atomic
+        values = _parts(rest[1])
+        _require(not into and len(values) == count)
+        return " ".join(f"{_ATOMICS[operation]}({place} + {n}, {_as(kind, one)});" for n, one in enumerate(values))
+    call = f"{_ATOMICS[operation]}({place}, {', '.join(_as(kind, value) for value in rest[1:])})"
     return _set(into, call) if into else f"{call};"
 
 
@@ -303,6 +310,11 @@ def _write_matrix(name: str, modifiers: list[str], operands: list[str]) -> str:
     return f"{{ const unsigned sim_v[{count}] = {{{values}}}; {stored}; }}"
 
 
+def _may_meet(left: str, right: str) -> bool:
+    """Say whether a product takes these types."""
+    return left == right or any({left, right} <= kinds.keys() for kinds in (_WHOLE, _FLOAT8))
+
+
 def _write_product(name: str, modifiers: list[str], operands: list[str]) -> str:
     """`mma.sync.aligned.m16n8k….row.col`."""
     sync, aligned, shape, row, col, *kinds = modifiers
@@ -315,10 +327,10 @@ def _write_product(name: str, modifiers: list[str], operands: list[str]) -> str:
         return f"{{ double sim_d[2]; ::sim::ptx_multiply_doubles({values}, sim_d); {sets} }}"
     result, left, right, summed = kinds
     depth = {"m16n8k4": 4, "m16n8k8": 8, "m16n8k16": 16, "m16n8k32": 32}[shape]
-    whole = "s32" if left in ("s8", "u8") else "f32"
+    whole = "s32" if left in _WHOLE else "f32"
     _require(depth in _SHAPES[left] and result in (whole, "f16") and result == summed)
     _require(result != "f16" or left == "f16")
-    _require(right == left or whole == "s32")
+    _require(_may_meet(left, right))
     counts = [depth // _SHAPES[left][0] * 2, depth // _SHAPES[left][0], 2 if result == "f16" else 4]
     _require([len(a), len(b), len(start)] == counts and len(into) == counts[2])
     arrays = [
@@ -345,10 +357,10 @@ def _write_group_product(name: str, modifiers: list[str], operands: list[str]) -
     assert found
     columns, depth = int(found[1]), int(found[2])
     sums, a, (b,), (adds,), *signs = map(_parts, operands)
-    _require(depth == _SHAPES[left][1] and result == ("s32" if left in ("s8", "u8") else "f32"))
+    _require(depth == _SHAPES[left][1] and result == ("s32" if left in _WHOLE else "f32"))
     # Others negate, or transpose; whole numbers have no such choice.
     _require(not signs if result == "s32" else signs[:2] == [["1"], ["1"]] and all(one == ["0"] for one in signs[2:]))
-    _require((right == left or result == "s32") and columns % 8 == 0 and 8 <= columns <= 256)
+    _require(_may_meet(left, right) and columns % 8 == 0 and 8 <= columns <= 256)
     _require(len(sums) == columns // 2 and len(a) in (1, 4))
     type_ = _TYPES[result]
     rows = f"{_as('u64', a[0])}" if len(a) == 1 else f"{{{{{', '.join(_as('b32', one) for one in a)}}}}}"
@@ -381,7 +393,7 @@ def _write_move(name: str, modifiers: list[str], operands: list[str]) -> str:
         return _set(into[0], _as(kind, source[0]))
     half = {"b32": ("u16", 16), "b64": ("u32", 32)}[kind]
     if len(source) == 2:
-        low, high = (f"{_TYPES[kind]}({_as(half[0], one)})" for one in source)
+        low, high = (f"({_TYPES[kind]})({_as(half[0], one)})" for one in source)
         return _set(into[0], f"({low} | {high} << {half[1]})")
     _require(len(into) == 2 and len(source) == 1)
     whole = _as(kind, source[0])
@@ -391,15 +403,53 @@ def _write_move(name: str, modifiers: list[str], operands: list[str]) -> str:
 def _write_arithmetic(name: str, modifiers: list[str], operands: list[str]) -> str:
     """Write it on unsigned numbers where that gives the same bits: signed ones may not wrap in C++."""
     *how, kind = modifiers
+    if kind in _HALVES:
+        _require({"rn", "ftz"}.issuperset(how))
+        return _write_in_halves(kind, {"add": "a + b", "sub": "a - b", "mul": "a * b"}[name], operands)
+    if how in (["hi"], ["wide"]):
+        return _write_wide(name, how[0], kind, operands)
     is_float = kind in ("f32", "f64")
     _require({"rn", "ftz"}.issuperset(how) if is_float else how == ["lo"] if name in ("mul", "mad") else not how)
     _require(is_float or kind != "pred" or name in ("and", "or", "xor"))
     kind = kind.replace("s", "u")
     one, two, *third = [_as(kind, value) for value in operands[1:]]
     if name == "mad":
-        return _set(operands[0], f"{_TYPES[kind]}({one} * {two} + {third[0]})")
+        return _set(operands[0], f"({_TYPES[kind]})({one} * {two} + {third[0]})")
     _require(not third)
-    return _set(operands[0], f"{_TYPES[kind]}({one} {_INFIX[name]} {two})")
+    return _set(operands[0], f"({_TYPES[kind]})({one} {_INFIX[name]} {two})")
+
+
+def _write_wide(name: str, how: str, kind: str, operands: list[str]) -> str:
+    """A product of twice as many bits, or its upper half; `mad` adds to that."""
+    bits = {"16": 16, "32": 32}[kind[1:]]
+    one, two, *third = operands[1:]
+    product = f"({_TYPES[f'{kind[0]}{2 * bits}']})({_as(kind, one)}) * {_as(kind, two)}"
+    of = f"u{bits if how == 'hi' else 2 * bits}"
+    result = f"({_TYPES[of]})({product}{f' >> {bits}' if how == 'hi' else ''})"
+    _require(len(third) == (name == "mad") and name in ("mul", "mad"))
+    return _set(operands[0], f"({_TYPES[of]})({' + '.join([result, *(_as(of, value) for value in third)])})")
+
+
+def _write_in_halves(kind: str, expression: str, operands: list[str]) -> str:
+    """Write arithmetic of one half or of two, in float and rounded once."""
+    bits = "b32" if kind.endswith("x2") else "b16"
+    values = [_as(bits, value) for value in operands[1:]]
+    parameters = ", ".join(f"float {name}" for name in "abc"[: len(values)])
+    halves = f"::sim::ptx_{_PRODUCTS[kind.removesuffix('x2')]}, {2 if bits == 'b32' else 1}"
+    function = f"[]({parameters}) {{ return {expression}; }}"
+    return _set(operands[0], f"::sim::ptx_each<{halves}>({', '.join([function, *values])})")
+
+
+def _write_unary(name: str, modifiers: list[str], operands: list[str]) -> str:
+    (kind,) = [one for one in modifiers if one != "ftz"]
+    value = _as(kind, operands[1])
+    if name == "not":
+        return _set(operands[0], f"{'!' if kind == 'pred' else '~'}{value}")
+    if name in ("neg", "abs"):
+        _require(kind in ("f32", "f64"))
+        return _set(operands[0], f"-{value}" if name == "neg" else f"({_TYPES[kind]})(__builtin_fabs({value}))")
+    _require(kind == "b32")
+    return _set(operands[0], f"__{name}({value})")
 
 
 def _write_shift(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -425,7 +475,10 @@ def _write_choice(name: str, modifiers: list[str], operands: list[str]) -> str:
 
 def _write_fused(name: str, modifiers: list[str], operands: list[str]) -> str:
     *how, kind = modifiers
-    _require("rn" in how and {"rn", "ftz"}.issuperset(how) and kind in ("f32", "f64"))
+    _require("rn" in how and {"rn", "ftz"}.issuperset(how))
+    if kind in _HALVES:
+        return _write_in_halves(kind, "__builtin_fmaf(a, b, c)", operands)
+    _require(kind in ("f32", "f64"))
     one, two, three = (_as(kind, value) for value in operands[1:])
     return _set(operands[0], f"__builtin_fma{'f' if kind == 'f32' else ''}({one}, {two}, {three})")
 
@@ -513,6 +566,7 @@ _WRITERS: dict[str, _Writer] = {
     "elect": _write_election,
     "mov": _write_move,
     **dict.fromkeys((*_INFIX, "mad"), _write_arithmetic),
+    **dict.fromkeys(("not", "neg", "abs", "popc", "clz", "brev"), _write_unary),
     **dict.fromkeys(("shl", "shr"), _write_shift),
     **dict.fromkeys(("min", "max"), _write_choice),
     "fma": _write_fused,

@@ -1,6 +1,8 @@
 // What came with compute capability 9.0: barriers that count arrivals, copies in bulk, products of four warps.
 #include <cuda_fp16.h>
 
+#include <type_traits>
+
 #include "case.h"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // elsewhere the cases are skipped
@@ -136,7 +138,9 @@ __global__ void group_product(const T* from_a, const T* from_b, Sum* out) {
   Sum d[8] = {1, 1, 1, 1, 1, 1, 1, 1};
   unsigned long long a = describe(left, 64), b = describe(right, 16);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  if constexpr (sizeof(T) == 4) MULTIPLY("m64n16k8.f32.tf32.tf32", "+f", "");
+  if constexpr (sizeof(T) == 1 && std::is_same<Sum, float>::value)
+    MULTIPLY("m64n16k32.f32.e5m2.e4m3", "+f", "");
+  else if constexpr (sizeof(T) == 4) MULTIPLY("m64n16k8.f32.tf32.tf32", "+f", "");
   else if constexpr (sizeof(T) == 2) MULTIPLY("m64n16k16.f32.f16.f16", "+f", ", 0, 0");
   else
     asm volatile("wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.s8 " SUMS ", %8, %9, 1;" : OF_SUMS("+r") : "l"(a), "l"(b));
@@ -148,8 +152,28 @@ CASE(hopper_product_tf32) {
 CASE(hopper_product_half) {
   group_product<<<1, 128>>>(buffers.at<__half>(0), buffers.at<__half>(1), buffers.at<float>(2));
 }
+CASE(hopper_product_float8) {
+  group_product<<<1, 128>>>(buffers.at<signed char>(0), buffers.at<signed char>(1), buffers.at<float>(2));
+}
 CASE(hopper_product_bytes) {
   group_product<<<1, 128>>>(buffers.at<signed char>(0), buffers.at<signed char>(1), buffers.at<int>(2));
+}
+
+__global__ void warp_float8(const unsigned* a, const unsigned* b, float* out) {  // 16 x 32, and 32 x 8 by columns
+  int group = threadIdx.x / 4, place = threadIdx.x % 4;
+  float d[4] = {};
+  asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[group * 8 + place]), "r"(a[(group + 8) * 8 + place]), "r"(a[group * 8 + place + 4]),
+        "r"(a[(group + 8) * 8 + place + 4]), "r"(b[group * 8 + place]), "r"(b[group * 8 + place + 4]));
+  for (int i = 0; i < 4; i++) out[(group + i / 2 * 8) * 8 + place * 2 + i % 2] = d[i];
+  __syncwarp();
+  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(out + 4 * threadIdx.x), "f"(1.0f), "f"(2.0f),
+               "f"(3.0f), "f"(4.0f)
+               : "memory");
+}
+CASE(hopper_warp_float8) {
+  warp_float8<<<1, 32>>>(buffers.at<unsigned>(0), buffers.at<unsigned>(1), buffers.at<float>(2));
 }
 
 // The same with rows of a in registers, and without what the sums were.

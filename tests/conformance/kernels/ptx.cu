@@ -242,3 +242,41 @@ __global__ void compared(const float* in, int* out) {
   for (int i = 0; i < 3; i++) out[i * 32 + threadIdx.x] = r[i];
 }
 CASE(ptx_compared) { compared<<<1, 32>>>(buffers.at<float>(0), buffers.at<int>(1)); }
+
+__global__ void wide(const int* x, const int* y, unsigned* out) {  // rows of 32
+  int i = threadIdx.x;
+  unsigned a = x[i], b = y[i];
+  unsigned long long product, sum;
+  long long of_signed;
+  asm("mul.hi.u32 %0, %1, %2;" : "=r"(out[i]) : "r"(a), "r"(b));
+  asm("mul.hi.s32 %0, %1, %2;" : "=r"(out[32 + i]) : "r"(a), "r"(b));
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  asm("mul.wide.s32 %0, %1, %2;" : "=l"(of_signed) : "r"(a), "r"(b));
+  asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(sum) : "r"(a), "r"(b), "l"(1ull << 40));
+  out[64 + i] = product >> 16;
+  out[96 + i] = of_signed >> 32;
+  out[128 + i] = sum >> 32;
+  asm("popc.b32 %0, %1;" : "=r"(out[160 + i]) : "r"(a));
+  asm("clz.b32 %0, %1;" : "=r"(out[192 + i]) : "r"(a));
+  asm("brev.b32 %0, %1;" : "=r"(out[224 + i]) : "r"(a));
+  asm("not.b32 %0, %1;" : "=r"(out[256 + i]) : "r"(a));
+  asm("{\n.reg .b64 pair;\nmov.b64 pair, {%1, %2};\nadd.u64 %0, pair, %3;\n}" : "=l"(sum) : "r"(a), "r"(b), "l"(1ull));
+  out[288 + i] = sum >> 32;
+}
+CASE(ptx_wide) { wide<<<1, 32>>>(buffers.at<int>(0), buffers.at<int>(1), buffers.at<unsigned>(2)); }
+
+__global__ void of_halves(const unsigned* x, const unsigned* y, unsigned* out) {  // rows of 32
+  int i = threadIdx.x;
+  unsigned short sum;
+  asm("mul.f16x2 %0, %1, %2;" : "=r"(out[i]) : "r"(x[i]), "r"(y[i]));
+  asm("fma.rn.f16x2 %0, %1, %2, %2;" : "=r"(out[32 + i]) : "r"(x[i]), "r"(y[i]));
+  asm("sub.f16 %0, %1, %2;" : "=h"(sum) : "h"((unsigned short)x[i]), "h"((unsigned short)y[i]));
+  out[64 + i] = sum;
+}
+CASE(ptx_halves) { of_halves<<<1, 32>>>(buffers.at<unsigned>(0), buffers.at<unsigned>(1), buffers.at<unsigned>(2)); }
+
+__global__ void negative(const float* x, float* out) {
+  int i = threadIdx.x;
+  asm("{\n.reg .f32 %%size;\nabs.f32 %%size, %1;\nneg.f32 %0, %%size;\n}" : "=f"(out[i]) : "f"(x[i]));
+}
+CASE(ptx_negative) { negative<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1)); }

@@ -18,6 +18,15 @@ def _product(start: int, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return found.int() if a.dtype == torch.int8 else found.float()
 
 
+def _float8(start: int, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return _product(start, a.view(torch.float8_e5m2).float(), b.view(torch.float8_e4m3fn).float())
+
+
+def _warp_float8(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    left, right = (one.view(torch.float8_e4m3fn).double().view(-1, 32) for one in (a, b))
+    return ((left @ right.t()).view(-1) + torch.tensor([1.0, 2.0, 3.0, 4.0]).repeat(32)).float()
+
+
 _with_ones, _alone = partial(_product, 1), lambda a, b: _product(0, a.view(torch.half), b)
 
 CASES = (
@@ -30,6 +39,24 @@ CASES = (
         OTHERS,
         (ints(64 * 32, -128, 128).to(torch.int8), ints(16 * 32, -128, 128, 1).to(torch.int8)),
         _with_ones,
+    ),
+    case(
+        "hopper_product_float8",
+        OTHERS,
+        (
+            ints(64 * 32, -8, 8).to(torch.float8_e5m2).view(torch.int8),
+            ints(16 * 32, -8, 8, 1).to(torch.float8_e4m3fn).view(torch.int8),
+        ),
+        partial(_float8, 1),
+    ),
+    case(
+        "hopper_warp_float8",
+        OTHERS,
+        (
+            (ints(16 * 32, -15, 15) / 512).to(torch.float8_e4m3fn).view(torch.int32),
+            ints(8 * 32, -8, 8, 1).to(torch.float8_e4m3fn).view(torch.int32),
+        ),
+        _warp_float8,
     ),
     case(
         "hopper_product_of_registers",

@@ -82,6 +82,37 @@ def _narrowed(xy: torch.Tensor) -> torch.Tensor:
 
 _HALVES = (torch.bfloat16, torch.float16)
 
+
+def _wide(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    a, b = (one.long() & 0xFFFFFFFF for one in (x, y))
+    product = [int(one) * int(other) for one, other in zip(a, b, strict=True)]
+    signed = x.long() * y.long()
+    bits = [f"{int(one):032b}" for one in a]
+    rows = [
+        [one >> 32 for one in product],
+        (signed >> 32).tolist(),
+        [one >> 16 for one in product],
+        (signed >> 32).tolist(),
+        [one + (1 << 40) >> 32 for one in product],
+        [one.count("1") for one in bits],
+        [len(one) - len(one.lstrip("0")) for one in bits],
+        [int(one[::-1], 2) for one in bits],
+        (~a).tolist(),
+        [(int(high) << 32 | int(low)) + 1 >> 32 for low, high in zip(a, b, strict=True)],
+    ]
+    return torch.tensor([one & 0xFFFFFFFF for row in rows for one in row]).to(torch.uint32).view(torch.int32)
+
+
+def _of_halves(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    a, b = (one.view(torch.half).double() for one in (x, y))
+    product, fused, difference = (one.half().view(torch.int32) for one in (a * b, a * b + b, a - b))
+    return torch.cat([product, fused, difference & 0xFFFF])
+
+
+def _halves(seed: int) -> torch.Tensor:
+    return (ints(64, -99, 99, seed) / 8).half().view(torch.int32)
+
+
 CASES = (
     case(
         "ptx_product_half",
@@ -148,5 +179,8 @@ CASES = (
     case("ptx_signed", "arithmetic, `setp`, `cvt`, `lop3`", (words(32),), _signed),
     case("ptx_narrowed", "arithmetic, `setp`, `cvt`, `lop3`", (floats(64),), _narrowed),
     case("ptx_floats", "`ex2`, `rcp`", (floats(32).abs() + 0.5,), _floats, FAST),
+    case("ptx_wide", "arithmetic, `setp`, `cvt`, `lop3`", (words(32), words(32, 1)), _wide),
+    case("ptx_halves", "arithmetic, `setp`, `cvt`, `lop3`", (_halves(0), _halves(1)), _of_halves),
+    case("ptx_negative", "arithmetic, `setp`, `cvt`, `lop3`", (floats(32),), lambda x: -x.abs()),
     case("ptx_tanh", "`tanh.approx`", (floats(32),), torch.tanh, HALF_FAST),
 )

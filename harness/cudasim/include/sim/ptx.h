@@ -194,6 +194,26 @@ struct ptx_Tf32 {
     return (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
   }
 };
+// e4m3 has no infinities: its largest exponent holds numbers but for one NaN.
+template <int exponent_bits>
+struct ptx_Float8 {
+  static constexpr int per_register = 4;
+  using Wide = float;
+  static float of(unsigned bits, int place) {
+    unsigned byte = bits >> 8 * place & 0xff, exponent = byte >> 3 & 15, fraction = byte & 7;
+    if (exponent_bits == 5) return ptx_Half::of(byte << 8, 0);
+    if ((byte & 0x7f) == 0x7f) return __builtin_nanf("");
+    float size = __builtin_ldexpf(float(exponent ? 8 + fraction : fraction), int(exponent ? exponent : 1) - 10);
+    return byte & 0x80 ? -size : size;
+  }
+};
+// An operation on the halves of registers, each rounded by itself.
+template <class Half, int count, class Operation, class... Bits>
+SIM_PTX auto ptx_each(Operation operation, Bits... bits) {
+  unsigned result = 0;
+  for (int i = 0; i < count; i++) result |= unsigned(Half::to(operation(Half::of(bits, i)...))) << 16 * i;
+  return std::conditional_t<count == 2, unsigned, unsigned short>(result);
+}
 template <class T>
 struct ptx_Byte {
   static constexpr int per_register = 4;
