@@ -14,6 +14,7 @@ import functools
 import importlib.util
 import inspect
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -35,6 +36,8 @@ from harness.worker.extension_key import compilers_digest, extension_key
 from harness.worker.slim_build import headers_digest
 from harness.worker.torch_build import WORDS_CHARS, build
 
+_ARCHITECTURES = "TORCH_CUDA_ARCH_LIST"
+
 
 class Extensions:
     """The extensions that one worker was lent or has built, and its reports."""
@@ -50,6 +53,7 @@ class Extensions:
         self._loaded: dict[str, object] = {}
         self._built_by_referee: str | None = None
         self._builds_others = True
+        self._architectures = os.environ.get(_ARCHITECTURES)
 
     def leave_texts_to_referee(self, compilers: str, builds_others: bool) -> None:
         """Look for texts by keys that have `compilers` in them from now on; others are built here or reported."""
@@ -68,7 +72,7 @@ class Extensions:
     def obtain(self, original: Callable[..., object], call: inspect.BoundArguments) -> object:
         """The extension of this call, from the cache or built by torch; where the referee is to build it first, a
         module whose functions raise. Raises what torch raises."""
-        text = text_of(call.arguments) if self._built_by_referee else None
+        text = text_of(call.arguments, self._own_architectures()) if self._built_by_referee else None
         if text is not None and (self._is_lent(text) or not self._builds_others):
             return self._find(text)
         name, key = str(call.arguments["name"]), extension_key(call, self._headers(), self.folder)
@@ -87,6 +91,11 @@ class Extensions:
                 self._reports.append(ExtensionReport(name, key, succeeded, was_cached, seconds))
         self._loaded[key] = module
         return module
+
+    def _own_architectures(self) -> str | None:
+        """The solution's own, which it may well set by this variable; None where it left that as it was."""
+        now = os.environ.get(_ARCHITECTURES)
+        return None if now == self._architectures or torch.version.hip else now
 
     def build_text(self, request: BuildText) -> TextBuilt:
         """Build and don't import it, so that nothing of the text runs here. Nothing else happens in this process."""

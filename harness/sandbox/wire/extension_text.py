@@ -127,9 +127,10 @@ class ExtensionText:
         }
 
 
-def text_of(arguments: Mapping[str, Any]) -> ExtensionText | None:
+def text_of(arguments: Mapping[str, Any], architectures: str | None = None) -> ExtensionText | None:
     """Make the text of a call's arguments; None where it has none, such as with files, or with flags that aren't on the
-    list."""
+    list. `architectures`: a TORCH_CUDA_ARCH_LIST of the solution's own, which counts as torch has it: where no flag
+    names an architecture."""
     rest = {name: value for name, value in arguments.items() if name not in _IGNORED}
     if any(name in rest and rest.pop(name) not in (usual, []) for name, usual in _USUAL.items()):
         return None
@@ -141,12 +142,22 @@ def text_of(arguments: Mapping[str, Any]) -> ExtensionText | None:
             cuda_sources=_texts(rest.pop("cuda_sources", None) or ()),
             functions=None if functions is None else _with_docs(functions),
             cflags=_texts(rest.pop("extra_cflags", None) or ()),
-            cuda_cflags=_texts(rest.pop("extra_cuda_cflags", None) or ()),
+            cuda_cflags=_for(architectures, _texts(rest.pop("extra_cuda_cflags", None) or ())),
             ldflags=_texts(rest.pop("extra_ldflags", None) or ()),
             **{name: _choice(value, name) for name, value in rest.items()},  # type: ignore[arg-type]
         )
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _for(architectures: str | None, flags: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags with those that torch makes of a list such as '8.0;9.0a'. Raises: ValueError for a list of names."""
+    if architectures is None or any("arch" in flag for flag in flags):
+        return flags
+    numbers = [one.replace(".", "") for one in re.split(r"[ ;]+", architectures.strip())]
+    if not all(re.fullmatch(r"\d{2,3}[af]?", number) for number in numbers):
+        raise ValueError(f"architectures by other names than numbers: {architectures!r}")
+    return (*flags, *(f"-gencode=arch=compute_{number},code=sm_{number}" for number in numbers))
 
 
 def _reads_the_machine_alone(source: str) -> bool:

@@ -29,6 +29,29 @@ def test_usual_flags_are_shared(kind: str, flags: list[str]) -> None:
     assert text.arguments()[kind] == flags
 
 
+SM_90A = "-gencode=arch=compute_90a,code=sm_90a"
+
+
+@pytest.mark.parametrize(
+    ("own", "flags", "becomes"),
+    [
+        ("9.0a", ["-O3"], ["-O3", SM_90A]),
+        ("8.0;9.0a", [], ["-gencode=arch=compute_80,code=sm_80", SM_90A]),
+        ("9.0a", ["-arch=sm_80"], ["-arch=sm_80"]),
+        (None, ["-O3"], ["-O3"]),
+    ],
+)
+def test_architectures_of_the_solutions_own_are_flags(own: str | None, flags: list[str], becomes: list[str]) -> None:
+    text = text_of({**CALL, "extra_cuda_cflags": flags}, own)
+    assert text is not None
+    assert (text.arguments()["extra_cuda_cflags"] or []) == becomes
+
+
+@pytest.mark.parametrize("own", ["Hopper", "9.0+PTX", "", "9.0a;$(touch x)"])
+def test_architectures_by_other_names_have_no_text(own: str) -> None:
+    assert text_of({**CALL, "extra_cuda_cflags": ["-O3"]}, own) is None
+
+
 @pytest.mark.parametrize(
     ("kind", "flag"),
     [
