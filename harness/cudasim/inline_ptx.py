@@ -22,32 +22,33 @@ PTX_MARK = "::sim::ptx_"
 
 _MANY, _LONG = 200, 4000
 """More asm statements than are looked at in a text that nobody compiles, and more tokens than one has."""
+_MOST_IN_ALL = 2_000_000
+"""More tokens than the macros of a text stand for where it uses them."""
 
 
-def with_inline_ptx(tokens: list[Token]) -> list[Token]:
+def with_inline_ptx(tokens: list[Token], most: int = _MOST_IN_ALL) -> list[Token]:
     """Replace the asm statements that can be; others stay, to be refused where somebody uses them. Macros whose
-    arguments are parts of a statement are expanded where they are used."""
+    arguments are parts of a statement are expanded where they are used, to `most` tokens in all."""
     if not any(_is_asm(token) for token in tokens):
         return list(tokens)
-    tokens = _replaced(tokens, Macros(tokens))
-    macros = Macros(tokens)  # once more: what could be replaced in their bodies is no asm any more
-    left = macros.using(ASM)
+    tokens = _replaced(tokens, Macros(tokens, most))
+    macros = Macros(tokens, most)  # once more: what could be replaced in their bodies is no asm any more
+    left = macros.leading_to(ASM)
     written: list[Token] = []
     i, is_macro = 0, False
-    while i < len(tokens):
-        token, end = tokens[i], i + 1
-        if token.kind in ("directive", "newline"):
-            is_macro = token.text.endswith("define")
-        code = [token]
-        if token.kind == "name" and token.text in left and not is_macro:
-            with suppress(Unbalanced, TooLong):
-                call = macros.call(tokens, i)
-                blanks = "".join(map(_newlines, call))
-                code = [*_replaced(macros.expanded(call), macros), Token("space", blanks, token.line)]
-                end = i + len(call)
-        written += code
-        i = end
-    return written
+    with suppress(Unbalanced, TooLong):  # what is left is refused where somebody uses it
+        while i < len(tokens):
+            token, end = tokens[i], i + 1
+            if token.kind in ("newline", "directive"):
+                is_macro = token.kind == "directive"
+            if token.kind == "name" and token.text in left and not is_macro:
+                end = macros.end_of_call(tokens, i)
+                blanks = "".join(_newlines(one) for one in tokens[i:end])
+                written += [*_replaced(macros.expanded(tokens[i:end]), macros), Token("space", blanks, token.line)]
+            else:
+                written.append(token)
+            i = end
+    return written + tokens[i:]
 
 
 def _is_asm(token: Token) -> bool:
@@ -68,7 +69,7 @@ def is_simulated(tokens: list[Token]) -> bool:
     """Say whether all asm statements are, those of macros where they are used; many are not looked at."""
     if sum(map(_is_asm, tokens)) > _MANY:
         return False
-    left = with_inline_ptx(tokens)
+    left = with_inline_ptx(tokens, 1_000 + 4 * len(tokens))
     return not any(_is_asm(token) and not is_in_macro(left, index) for index, token in enumerate(left))
 
 
@@ -103,7 +104,7 @@ class _Statement:
             f"auto& sim_{n} = ({text});" if n < self.outputs else f"auto sim_{n} = ::sim::ptx_input({text});"
             for n, text in enumerate(self.operands)
         ]
-        return " ".join(["[&] {", *values, as_cpp(self.ptx), "}()"])
+        return " ".join(["([&] {", *values, as_cpp(self.ptx), "}())"])  # of a macro's arguments it is one
 
 
 def _statement(tokens: list[Token], index: int, macros: Macros) -> _Statement:
@@ -112,24 +113,39 @@ def _statement(tokens: list[Token], index: int, macros: Macros) -> _Statement:
         opening = next_visible(tokens, opening)
     if opening is None or tokens[opening].text != "(":
         raise NotSimulated
-    near = tokens[: opening + _LONG]
-    end = _closing(near, opening)
+    near = tokens[opening : opening + _LONG]
+    end = _closing(near, 0)
     sections: list[list[Token]] = [[]]
-    position = opening + 1
+    position = 1
     while position < end:
-        if tokens[position].text in (":", "::"):
-            sections += [[] for _ in tokens[position].text]
+        if near[position].text in (":", "::"):
+            sections += [[] for _ in near[position].text]
             position += 1
             continue
-        last = _closing(near, position) if tokens[position].text in ("(", "[", "{") else position
-        sections[-1] += tokens[position : last + 1]
+        last = _closing(near, position) if near[position].text in ("(", "[", "{") else position
+        sections[-1] += near[position : last + 1]
         position = last + 1
     try:
-        ptx, outputs, inputs = [macros.expanded(section) for section in [*sections, [], []][:3]]
+        ptx, outputs, inputs = [
+            macros.expanded(section) if _has_names(section) else section for section in [*sections, [], []][:3]
+        ]
     except (TooLong, Unbalanced):
         raise NotSimulated from None
     written, read = _operands(outputs, r'"[=+]&?[hrlfd]"'), _operands(inputs, r'"[hrlfdn]"')
-    return _Statement(_joined([one for one in ptx if one.is_visible]), (*written, *read), len(written), end + 1)
+    return _Statement(
+        _joined([one for one in ptx if one.is_visible]), (*written, *read), len(written), opening + end + 1
+    )
+
+
+def _has_names(section: list[Token]) -> bool:
+    """Say whether names stand outside of brackets: within them are expressions of C++, whose compiler knows their
+    macros better."""
+    i = 0
+    while i < len(section):
+        if section[i].kind == "name":
+            return True
+        i = _closing(section, i) + 1 if section[i].text in ("(", "[", "{") else i + 1
+    return False
 
 
 def _closing(tokens: list[Token], index: int) -> int:
@@ -140,15 +156,16 @@ def _closing(tokens: list[Token], index: int) -> int:
 
 
 def _operands(section: list[Token], constraint: str) -> list[str]:
-    found = []
-    for n, token in enumerate(section):
-        is_operand = token.kind == "string" and (after := next_visible(section, n)) and section[after].text == "("
-        if is_operand:
-            assert after
-            if not re.fullmatch(constraint, token.text):
+    found, n = [], 0
+    while n < len(section):
+        after = next_visible(section, n) if section[n].kind == "string" else None
+        if after is not None and section[after].text == "(":
+            if not re.fullmatch(constraint, section[n].text):
                 raise NotSimulated
-            value = plain_text(section[after + 1 : _closing(section, after)])
+            n = _closing(section, after)
+            value = plain_text(section[after + 1 : n])
             found.append(re.sub(r"\\?\r?\n", " ", value).strip())
+        n += 1
     visible = "".join(token.text for token in section if token.is_visible)
     if visible.startswith("[") or (visible and not found):
         raise NotSimulated  # operands with names of their own
@@ -166,4 +183,4 @@ def _joined(literals: Sequence[Token]) -> str:
             parts.append(raw[2] if raw else str(ast.literal_eval(token.text)))
         except (SyntaxError, ValueError):
             raise NotSimulated from None
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", "".join(parts), flags=re.DOTALL)
+    return re.sub(r"//[^\n]*|/\*.*?(?:\*/|\Z)", " ", "".join(parts), flags=re.DOTALL)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible
 
-_MOST, _LONGEST, _DEEPEST = 100_000, 2_000, 50
-"""More steps than all asm statements of a text take, more tokens than a call of a macro has, and more macros than stand
-for each other: strangers' may double again and again."""
-_OF_A_CALL = 50
-"""Steps, for what else is done with it."""
+_MOST, _DEEPEST = 20_000, 60
+"""More tokens than an asm statement has, and more macros within each other: strangers' may double again and again."""
+_ASKED = re.compile(r"#\s*(ifndef\s+|if\s+!\s*defined\b\s*\(?\s*)(?P<name>\w+)")
+_PER_TEXT = 10
+"""The cost of a text that is expanded, in tokens, beside those that it has."""
 
 
 class TooLong(ValueError):
@@ -28,74 +30,100 @@ class Macro:
 
 
 class Macros:
-    """The macros that are defined once, with neither `#` nor variadic arguments."""
+    """The macros that are defined once, with neither `#` nor variadic arguments, and not by others (`#ifndef`)."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Token], most: int = 50 * _MOST) -> None:
+        """Take `most`, how many tokens are looked at in all."""
         tokens = list(tokens)
         places = [i for i, one in enumerate(tokens) if one.kind == "directive" and one.text.endswith("define")]
-        named = [(tokens[name].text, name) for i in places if (name := next_visible(tokens, i)) is not None]
+        named = [(tokens[name].text, name) for i in places if (name := _name_behind(tokens, i)) is not None]
         counts = Counter(name for name, _ in named)
+        counts.update(_given_by_others(tokens))
         found = {name: _macro(tokens, place) for name, place in named if counts[name] == 1}
         self.by_name = {name: macro for name, macro in found.items() if macro is not None}
-        self._left = _MOST
+        self._left, self._left_in_all = 0, most
 
     def expanded(self, tokens: Sequence[Token]) -> list[Token]:
         """Replace macros by what they stand for, which is said to be on their lines. Raises: TooLong, Unbalanced."""
-        return self._expanded(tokens, frozenset())
+        self._left = _MOST
+        self._spend(_PER_TEXT)
+        return self._expanded(tokens, frozenset(), 0)
 
-    def using(self, names: Iterable[str]) -> set[str]:
-        """The macros in whose bodies one of these names stands, or one of such a macro."""
-        users: dict[str, set[str]] = defaultdict(set)
+    def leading_to(self, names: Iterable[str]) -> set[str]:
+        """The macros in which one of the names stands, or another such macro."""
+        users = defaultdict[str, set[str]](set)
         for name, macro in self.by_name.items():
             for token in macro.body:
-                users[token.text].add(name)
-        found: set[str] = set()
-        new = list(names)
-        while new:
-            more = users[new.pop()] - found
+                users[token.text if token.kind == "name" else ""].add(name)
+        found, left = set[str](), list(names)
+        while left:
+            more = users[left.pop()] - found
             found |= more
-            new += more
+            left += more
         return found
 
-    def call(self, tokens: Sequence[Token], index: int) -> list[Token]:
-        """The macro at `index` with its arguments. Raises: TooLong, Unbalanced."""
-        self._spend(_OF_A_CALL)
-        if self.by_name[tokens[index].text].parameters is None:
-            return [tokens[index]]
-        near = list(tokens[index : index + _LONGEST])
-        return near[: _arguments(near, 0)[1]]
+    def end_of_call(self, tokens: list[Token], name: int) -> int:
+        """The place behind the macro at `name` with its arguments. Raises: Unbalanced."""
+        macro = self.by_name[tokens[name].text]
+        return name + 1 if macro.parameters is None else _arguments(tokens, name)[1]
 
-    def _spend(self, steps: int) -> None:
-        self._left -= steps
-        if self._left < 0:
+    def _spend(self, count: int) -> None:
+        self._left -= count
+        self._left_in_all -= count
+        if self._left < 0 or self._left_in_all < 0:
             raise TooLong
 
-    def _expanded(self, tokens: Sequence[Token], active: frozenset[str]) -> list[Token]:
+    def _expanded(self, tokens: Sequence[Token], active: frozenset[str], depth: int) -> list[Token]:
+        if depth > _DEEPEST:
+            raise TooLong
         given, result, i = list(tokens), list[Token](), 0
-        self._spend(_MOST if len(active) > _DEEPEST else 0)
         while i < len(given):
             self._spend(1)
             name, end = given[i], i + 1
             macro = self.by_name.get(name.text) if name.kind == "name" and name.text not in active else None
+            body = None
             if macro is not None:
-                arguments, end = _arguments(given, i) if macro.parameters is not None else ([], i + 1)
-                body = self._body(macro, arguments, name.line, active)
-                result += [name] if body is None else self._expanded(body, active | {name.text})
+                arguments, behind = _arguments(given, i) if macro.parameters is not None else ([], i + 1)
+                self._spend(behind - i)
+                body = self._body(macro, arguments, name.line, active, depth)
+            if body is not None:
+                result += self._expanded(body, active | {name.text}, depth + 1)
+                end = behind
             else:
                 result.append(name)
             i = end
         return result
 
     def _body(
-        self, macro: Macro, arguments: list[list[Token]] | None, line: int, active: frozenset[str]
+        self, macro: Macro, arguments: list[list[Token]] | None, line: int, active: frozenset[str], depth: int
     ) -> list[Token] | None:
         """The body with these arguments; None where they are no call of the macro."""
         parameters = macro.parameters or ()
+        if arguments == [] and len(parameters) == 1:
+            arguments = [[]]
         if arguments is None or len(arguments) != len(parameters):
             return None
-        given = {name: self._expanded(one, active) for name, one in zip(parameters, arguments, strict=True)}
-        body = [part for one in macro.body for part in given.get(one.text if one.kind == "name" else "", [one])]
-        return [replace(one, line=line, text=one.text if one.is_visible else " ") for one in body]
+        given = {name: self._expanded(one, active, depth + 1) for name, one in zip(parameters, arguments, strict=True)}
+        parts = [given.get(one.text if one.kind == "name" else "", [one]) for one in macro.body]
+        if sum(map(len, parts)) > self._left:
+            raise TooLong
+        return [replace(one, line=line, text=one.text if one.is_visible else " ") for part in parts for one in part]
+
+
+def _given_by_others(tokens: Sequence[Token]) -> Iterator[str]:
+    """The names that are asked for just before they are defined."""
+    directives = [one.text for one in tokens if one.kind == "directive"]
+    for asked, define in pairwise(directives):
+        if define.endswith("define") and (match := _ASKED.match(asked)):
+            yield match["name"]
+
+
+def _name_behind(tokens: list[Token], define: int) -> int | None:
+    """The place of the name that a `#define` defines; None where its line has none."""
+    name = define + 1
+    while name < len(tokens) and tokens[name].kind in ("space", "comment"):
+        name += 1
+    return name if name < len(tokens) and tokens[name].kind == "name" else None
 
 
 def _end_of_line(tokens: Sequence[Token], index: int) -> int:

@@ -71,7 +71,7 @@ class NotSimulated(Exception):
 
 
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.+)", re.DOTALL)
-_LABELLED = re.compile(r"(\$?\w+)\s*:(?!:)\s*(.*)", re.DOTALL)
+_LABEL = re.compile(r"\s*(\$?\w+)\s*:(?!:)")
 _GUARDED = re.compile(r"@(!?)\s*(\S+)\s+(.+)", re.DOTALL)
 
 
@@ -80,21 +80,28 @@ def as_cpp(ptx: str) -> str:
     NotSimulated."""
     registers: dict[str, str] = {}
     lines = []
-    for part in re.split(r";|([{}])", _with_lists(ptx.replace("%=", ""))):
+    for part in re.split(r";|([{}])", _with_lists(_with_plain_names(ptx.replace("%=", "")))):
         text = (part or "").strip()
         if declared := _REGISTERS.fullmatch(text):
-            for name in (name.strip().lstrip("%") for name in declared[2].split(",")):
+            for name in (name.strip() for name in declared[2].split(",")):
                 if registers.setdefault(name, declared[1]) != declared[1] or not name.isidentifier():
                     raise NotSimulated(text)
         else:
             lines.append(_instruction(text))
     body = " ".join(filter(None, lines))
-    for name in re.findall(r"sim_r_(\w+)", body):
-        if registers.get(name) not in _TYPES:  # of another statement, or a special one
-            raise NotSimulated(f"%{name}")
-    if not set(re.findall(r"goto (\w+);", body)) <= set(re.findall(r"(sim_l_\w+):;", body)):
-        raise NotSimulated("bra")
+    if not registers.keys() >= set(re.findall(r"sim_r_(\w+)", body)) or not _TYPES.keys() >= set(registers.values()):
+        raise NotSimulated  # a register of another statement, or none
+    labels = re.findall(r"(sim_l_\w+):;", body)
+    if not set(re.findall(r"goto (\w+);", body)) <= set(labels) or len(labels) > len(set(labels)):
+        raise NotSimulated("bra")  # to another statement's, or to that of one block of several
     return " ".join([*(f"{_TYPES[kind]} {_register(name)} = {{}};" for name, kind in registers.items()), body])
+
+
+def _with_plain_names(ptx: str) -> str:
+    """Write registers of the statement's own, of which `%%` begins the names, without that."""
+    declared = re.findall(r"\.reg\s+\.\w+\s+([^;]+)", ptx)
+    own = set(re.findall(r"%%(\w+)", " ".join(declared)))
+    return re.sub(r"%%(\w+)(?!\w|\.\w)", lambda found: found[1] if found[1] in own else found[0], ptx) if own else ptx
 
 
 def _with_lists(ptx: str) -> str:
@@ -103,23 +110,39 @@ def _with_lists(ptx: str) -> str:
 
 
 def _instruction(text: str) -> str:
-    """Write one instruction, with its label and its guard, as C++. Raises: NotSimulated."""
-    labelled = _LABELLED.fullmatch(text)
-    label, text = (f"{_label(labelled[1])}:; ", labelled[2]) if labelled else ("", text)
+    """Write one instruction, with its labels and its guard, as C++. Raises: NotSimulated."""
     if text in ("", "{", "}"):
-        return label + text
+        return text
+    labels, start = [], 0
+    while label := _LABEL.match(text, start):
+        labels.append(f"{_label(label[1])}:; ")
+        start = label.end()
+    text = text[start:].strip()
     guarded = _GUARDED.fullmatch(text)
-    opcode, *rest = (guarded[3] if guarded else text).split(None, 1)
+    opcode, *rest = (guarded[3] if guarded else text).split(None, 1) or [""]
     name, *modifiers = opcode.replace("::", "_").split(".")
-    operands = [part.strip() for part in re.split(r",(?![^(]*\))", "".join(rest))] if rest else []
     write = _WRITERS.get(name, _write_nothing if name in _NOTHING else None)
     try:
         if write is not None:
-            written = write(name, modifiers, operands)
-            return label + (f"if ({guarded[1]}{_value(guarded[2])}) {{ {written} }}" if guarded else written)
+            code = write(name, modifiers, _operands(rest[0]) if rest else [])
+            return "".join(labels) + (f"if ({guarded[1]}{_value(guarded[2])}) {{ {code} }}" if guarded else code)
     except (IndexError, KeyError, StopIteration, ValueError):
         pass
+    if not text:
+        return "".join(labels)
     raise NotSimulated(opcode)
+
+
+def _operands(text: str) -> list[str]:
+    """Split at the commas outside of lists."""
+    found, depth = [list[str]()], 0
+    for piece in re.split(r"([(),])", text):
+        depth += (piece == "(") - (piece == ")")
+        if piece == "," and depth == 0:
+            found.append([])
+        else:
+            found[-1].append(piece)
+    return ["".join(one).strip() for one in found]
 
 
 _Writer = Callable[[str, list[str], list[str]], str]
@@ -140,8 +163,8 @@ def _label(name: str) -> str:
 
 def _value(operand: str) -> str:
     """Write an operand as C++. Raises: ValueError."""
-    if special := re.fullmatch(r"%%?([A-Za-z][\w.]*)", operand):
-        return _SPECIAL[special[1]] if special[1] in _SPECIAL else _value(special[1])
+    if special := re.fullmatch(r"%%?([a-z][\w.]*)", operand):
+        return _SPECIAL[special[1]]
     if number := re.fullmatch(r"%(\d+)", operand):
         return f"sim_{number[1]}"
     if bits := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", operand):
@@ -174,16 +197,18 @@ def _address(operand: str, is_shared: bool) -> str:
     return f"::sim::ptx_address({where}, {str(is_shared).lower()})"
 
 
-def _of_memory(modifiers: list[str]) -> tuple[str, int, bool, bool]:
-    """Return the type, the number of elements, whether memory is a block's shared one, and whether others may write
-    to it meanwhile."""
+def _of_memory(modifiers: list[str]) -> tuple[str, int, bool, str]:
+    """Return the type, the number of elements, whether memory is a block's shared one, and what the functions' names
+    end in where other threads may use it meanwhile."""
     *how, kind = modifiers
     counts = [int(one[1:]) for one in how if re.fullmatch(r"v[248]", one)]
     hints = [one for one in how if re.match(r"(L1|L2|level)_", one)]
     known = {*_OF_MEMORY, *_SCOPES, *_SHARED, *hints, *(f"v{count}" for count in counts)}
     _require(known.issuperset(how))
     is_shared = not set(_SHARED).isdisjoint(how)
-    return kind, (counts or [1])[0], is_shared, not {"volatile", "relaxed", "acquire", "cv"}.isdisjoint(how)
+    is_atomic = not {"relaxed", "acquire", "release"}.isdisjoint(how)
+    ending = "_atomic" if is_atomic else "_volatile" if not {"volatile", "cv"}.isdisjoint(how) else ""
+    return kind, (counts or [1])[0], is_shared, ending
 
 
 def _write_nothing(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -192,22 +217,23 @@ def _write_nothing(name: str, modifiers: list[str], operands: list[str]) -> str:
 
 
 def _write_load(name: str, modifiers: list[str], operands: list[str]) -> str:
-    kind, count, is_shared, may_change = _of_memory(modifiers)
+    kind, count, is_shared, ending = _of_memory(modifiers)
     into = _parts(operands[0])
     _require(len(into) == count and kind != "pred")
     type_ = _TYPES[kind]
-    waits = "sim_before_atomic(); sim_give_turn(); " if may_change else ""
+    waits = "sim_before_atomic(); sim_give_turn(); " if ending else ""
     sets = " ".join(_set(one, f"sim_v.sim_x[{n}]") for n, one in enumerate(into))
     address = _address(operands[1], is_shared)
-    return f"{{ {waits}auto sim_v = ::sim::ptx_load<{type_}, {count}>({address}); {sets} }}"
+    return f"{{ {waits}auto sim_v = ::sim::ptx_load{ending}<{type_}, {count}>({address}); {sets} }}"
 
 
 def _write_store(name: str, modifiers: list[str], operands: list[str]) -> str:
-    kind, count, is_shared, _ = _of_memory(modifiers)
+    kind, count, is_shared, ending = _of_memory(modifiers)
     values = _parts(operands[1])
     _require(len(values) == count and kind != "pred")
     listed = ", ".join(_as(kind, value) for value in values)
-    return f"::sim::ptx_store<{_TYPES[kind]}, {count}>({_address(operands[0], is_shared)}, {{{{{listed}}}}});"
+    address = _address(operands[0], is_shared)
+    return f"::sim::ptx_store{ending}<{_TYPES[kind]}, {count}>({address}, {{{{{listed}}}}});"
 
 
 def _write_atomic(name: str, modifiers: list[str], operands: list[str]) -> str:

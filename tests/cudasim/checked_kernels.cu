@@ -495,6 +495,14 @@ __global__ void hand_over(const float* a, float* b, Mistake mistake) {
     b[lane] = place[31 - lane];
   }
 }
+__global__ void begun_without_a_barrier(float* b) {
+  __shared__ uint64_t full;
+  unsigned barrier = in_window(&full);
+  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 64;" ::"r"(barrier));
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier));
+  wait_for(barrier);
+  b[threadIdx.x] = 1.0f;
+}
 __global__ void copy_in_bulk(const float* a, float* b, bool waits) {
   __shared__ alignas(16) float place[16];
   __shared__ uint64_t full;
@@ -508,6 +516,22 @@ __global__ void two_warps_of_one(float* b) {
   b[threadIdx.x] = 1.0f;
   asm volatile("bar.sync 1, 64;");
 }
+__global__ void part_of_a_warp(float* b) {
+  __shared__ float kept[48];
+  kept[threadIdx.x] = threadIdx.x;
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+  b[threadIdx.x] = kept[47 - threadIdx.x];
+}
+__global__ void looks_before_it_arrives(float* b) {
+  __shared__ uint64_t full;
+  unsigned barrier = in_window(&full), passed = 0;
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier));
+  for (int i = 0; i < 8 && !passed; i++)
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(passed) : "r"(barrier));
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier));
+  wait_for(barrier);
+  b[0] = passed;
+}
 __global__ void spin_on_a_flag(const float* a, float* b, int* flag) {
   if (threadIdx.x == 32) {
     b[0] = a[0];
@@ -519,6 +543,18 @@ __global__ void spin_on_a_flag(const float* a, float* b, int* flag) {
     while (*seen == 0) {
     }
   }
+}
+__global__ void chain_of_blocks(const float* a, float* b, int* flags, bool is_volatile) {
+  if (threadIdx.x) return;
+  int block = blockIdx.x, seen = block == 0;
+  while (!seen)
+    if (is_volatile) asm volatile("ld.volatile.global.s32 %0, [%1];" : "=r"(seen) : "l"(flags + block - 1) : "memory");
+    else asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flags + block - 1) : "memory");
+  __threadfence();
+  b[block] = a[block] + (block ? b[block - 1] : 0.0f);
+  __threadfence();
+  if (is_volatile) asm volatile("st.volatile.global.s32 [%0], 1;" ::"l"(flags + block) : "memory");
+  else asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flags + block) : "memory");
 }
 __global__ void spin_lock(int* lock, float* b) {
   if (threadIdx.x % 32 == 0) {
@@ -853,6 +889,7 @@ static const std::map<std::string, Case>& cases() {
       {"no_barrier_of_the_grid", [](Tensor a, Tensor b) { neighbour_blocks(f(a), f(b), false); }},
       {"arrives_at_nothing", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), not_begun); }},
       {"waits_for_nobody", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), no_arrival); }},
+      {"begun_without_a_barrier", [](Tensor a, Tensor b) { begun_without_a_barrier<<<1, 64>>>(f(b)); }},
       {"arrives_twice", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), two_arrivals); }},
       {"does_not_wait", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), no_wait); }},
       {"handed_over", [](Tensor a, Tensor b) { hand_over<<<1, 64>>>(f(a), f(b), none); }},
@@ -860,6 +897,8 @@ static const std::map<std::string, Case>& cases() {
       {"copied_past", [](Tensor a, Tensor b) { copy_in_bulk<<<1, 1>>>(f(a) + 992, f(b), true); }},
       {"copied_in_bulk", [](Tensor a, Tensor b) { copy_in_bulk<<<1, 1>>>(f(a), f(b), true); }},
       {"named_barrier_of_more", [](Tensor a, Tensor b) { two_warps_of_one<<<1, 32>>>(f(b)); }},
+      {"part_of_a_warp", [](Tensor a, Tensor b) { part_of_a_warp<<<1, 48>>>(f(b)); }},
+      {"looks_before_it_arrives", [](Tensor a, Tensor b) { looks_before_it_arrives<<<1, 1>>>(f(b)); }},
       {"one_block_leaves", [](Tensor a, Tensor b) { one_block_leaves(f(b)); }},
       {"grid_without_launch", [](Tensor a, Tensor b) { grid_without_launch<<<2, 32>>>(f(b)); }},
       {"storage_used_twice", [](Tensor a, Tensor b) { sum_twice<<<1, 64>>>(f(a), f(b), false); }},
@@ -885,6 +924,8 @@ static const std::map<std::string, Case>& cases() {
       {"storage_used_after_barrier", [](Tensor a, Tensor b) { sum_twice<<<1, 64>>>(f(a), f(b), true); }},
       {"sort_then_barrier", [](Tensor a, Tensor b) { sort_then_shared<<<1, 64>>>(f(a), f(b), true); }},
       {"spin_on_a_flag", [](Tensor a, Tensor b) { spin_on_a_flag<<<1, 64>>>(f(a), f(b), i(torch::zeros({1}, a.options()))); }},
+      {"released_to_blocks", [](Tensor a, Tensor b) { chain_of_blocks<<<4, 32>>>(f(a), f(b), i(torch::zeros({4}, a.options())), false); }},
+      {"volatile_to_blocks", [](Tensor a, Tensor b) { chain_of_blocks<<<4, 32>>>(f(a), f(b), i(torch::zeros({4}, a.options())), true); }},
       {"spin_lock", [](Tensor a, Tensor b) { spin_lock<<<4, 64>>>(i(torch::zeros({1}, a.options())), f(b.zero_())); }},
       {"reinterpret", [](Tensor a, Tensor b) { reinterpret<<<1, 32>>>(f(a), f(b)); }},
       {"bytes_of_neighbours", [](Tensor a, Tensor b) { bytes_of_neighbours<<<1, 64>>>((unsigned char*)f(b)); }},

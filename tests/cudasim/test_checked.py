@@ -120,6 +120,7 @@ FAULTS = [
     ("no_barrier_of_the_grid", "global-race", "b[(i + 32) % n]", 3, 0, "of block [0, 0, 0] writes it"),
     ("arrives_at_nothing", "device-assert", "mbarrier.try_wait", 0, 32, "an mbarrier that nobody has initialised"),
     ("waits_for_nobody", "barrier-deadlock", "__syncwarp", 0, 32, "an mbarrier in line"),
+    ("begun_without_a_barrier", "shared-race", "mbarrier.arrive", 0, 1, "thread [0, 0, 0] has initialised"),
     ("arrives_twice", "device-assert", "mbarrier.arrive", 0, 0, "more arrivals at an mbarrier"),
     ("does_not_wait", "shared-race", "place[31 - lane]", 0, 32, "writes it at line"),
     ("reads_before_the_copy", "uninitialised-shared-read", "place[i]", 0, 0, "no thread of the block has written it"),
@@ -215,10 +216,13 @@ LOOK_ALIKES = {
     "global-race": (
         "barrier_of_the_grid",
         *("exchange_loop", "atomics_alone", "largest_block", "last_block_sums", "spin_on_a_flag", "spin_lock"),
+        *("released_to_blocks", "volatile_to_blocks"),
         "bytes_of_neighbours",
     ),
     "launch-error": ("largest_launches",),
-    "barrier-deadlock": ("spin_on_a_flag", "shuffle_within_half", "handed_over"),
+    "barrier-deadlock": (
+        *("spin_on_a_flag", "shuffle_within_half", "handed_over", "part_of_a_warp", "looks_before_it_arrives"),
+    ),
     "device-assert": ("roots_of_the_others",),
     "integer-divide-by-zero": ("rows_for_two_threads",),
     "warp-inactive-lane": ("reduce_by_shuffle", "shuffle_within_half"),

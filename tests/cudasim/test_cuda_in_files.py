@@ -66,6 +66,31 @@ def test_a_text_without_an_end_is_read_once() -> None:
         beyond_simulator({"k.cu": KERNEL + piece * 30_000, "solution.py": piece * 30_000})
 
 
+@pytest.mark.parametrize("statement", ["@%%none exit;", "@a,b exit;", "@p " * 2_000 + "exit;", "a: " * 2_000 + "exit;"])
+def test_instructions_that_are_none_are_not_simulated(statement: str) -> None:
+    assert beyond_simulator({"k.cu": KERNEL % f'asm("{statement}");'}) == {"inline PTX (asm)"}
+
+
+MACROS = {
+    "a chain": "".join(f"#define M{n} M{n + 1}\n" for n in range(10_000)) + "#define M10000 asm(x\nM0",
+    "calls in calls": "#define M(a) a asm\n" + "M(" * 2_000 + ")" * 2_000,
+    "a product": f"#define M(a) {'a ' * 50_000}\nasm(M({'b ' * 1_900}));",
+    "long ones": f"#define M {'a ' * 9_000} asm(x)\n" + "M;" * 30_000,
+    "calls without an end": "#define M(a) asm(x\n" + "M(" * 30_000,
+    "definitions of nothing": "#define\n" * 30_000,
+}
+
+
+@pytest.mark.parametrize("macros", MACROS.values(), ids=MACROS)
+def test_macros_of_any_kind_are_read_at_once(macros: str) -> None:
+    beyond_simulator({"k.cu": KERNEL % 'asm("");' + macros})
+
+
+@pytest.mark.parametrize("piece", ["/* ", 'R"a(', '\\"', "\\'", "#define\n", "M "])
+def test_a_text_with_asm_and_without_an_end_is_read_once(piece: str) -> None:
+    beyond_simulator({"k.cu": f"#define M asm(x\n{KERNEL % 'asm();'}" + piece * 100_000})
+
+
 @pytest.mark.parametrize("problem", Workspace(ROOT).problem_names())
 def test_own_solutions_need_a_gpu_for_what_is_in_their_files(problem: str) -> None:
     for solution in Workspace(ROOT).solutions(problem):

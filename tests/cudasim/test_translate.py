@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -319,11 +320,12 @@ TENSOR = "cp.async.bulk.tensor.2d.shared::cluster.global.tile"
         (f'asm("{ARRIVE} _, [%0], 1, 2;" :: "r"(x));', ARRIVE),
         (f'asm("{TENSOR} [%0], [%1];" :: "r"(x), "l"(p));', TENSOR),
         ('asm("{ .reg .pred p; @p bra L1; }");', "bra"),
+        ('asm("{ L: bra L; } { L: bra L; }");', "bra"),
         ('asm("add.sat.s32 %0, %1, %1;" : "=r"(x) : "r"(y));', "add.sat.s32"),
         ('asm("shl.b32 %0, %1, 1; add.cc.u32 %0, %0, 1;" : "=r"(x) : "r"(y));', "add.cc.u32"),
         ('asm("bar.red.popc.u32 %0, 1, p;" : "=r"(x));', "bar.red.popc.u32"),
         ('asm("cp.async.cg.shared.global [%0], [%1, 4], 16;" :: "r"(x), "l"(p));', COPY_ASYNC),
-        ('asm("mov.u32 %0, %%smid;" : "=r"(x));', "%smid"),
+        ('asm("mov.u32 %0, %%smid;" : "=r"(x));', "mov.u32"),
         ('asm("mov.u32 %0, " NUMBER ";" : "=r"(x));', None),
         ('asm("mov.u32 %[x], 1;" : [x] "=r"(x));', None),
         ('asm("{ .reg .pred p; cp.async.cg.shared.global [%0], [%1], 16, p; }" :: "r"(x), "l"(p));', COPY_ASYNC),
@@ -365,6 +367,26 @@ def test_asm_is_expanded_where_macros_hold_parts_of_it() -> None:
     assert text.splitlines()[source.count("\n")] == "int after;"
 
 
+def test_a_macro_that_a_compiler_s_flag_may_define_is_left_to_it() -> None:
+    text = body('#ifndef N\n#define N 64\n#endif\nasm("mov.u32 %0, %1;" : "=r"(x) : "n"(N));')
+    assert "ptx_input(N)" in text
+
+
+def test_macros_in_an_operand_s_expression_are_left_to_the_compiler() -> None:
+    either = "#ifdef WIDE\n#define N 64\n#else\nconstexpr int N = 8;\n#endif\n"
+    assert "ptx_input(2 * N)" in body(either + 'asm("mov.u32 %0, %1;" : "=r"(x) : "n"(2 * N));')
+
+
+def test_asm_may_be_an_argument_of_a_macro() -> None:
+    (code,) = re.findall(r"RUN\((.*)\)", body('RUN(asm("mov.b32 %0, {%1, %1};" : "=r"(x) : "h"(y)));'))
+    assert (code[0], code[-1]) == ("(", ")")
+
+
+def test_registers_may_have_names_with_percent_signs() -> None:
+    elect = "{ .reg .b32 %%rx; .reg .pred %%px; elect.sync %%rx|%%px, %1; @%%px mov.s32 %0, %%laneid; }"
+    assert "if (sim_r_px) { ::sim::ptx_set(sim_0, " in body(f'asm("{elect}" : "+r"(x) : "r"(~0u));')
+
+
 HOSTILE = [
     ("M{after} M{after}", 40, '#define M40 "+f"(x)\nvoid f() { asm("" : M0); }'),
     ("M{after} M{after}", 40, '#define M40\nvoid f() { asm("" : M0); }'),
@@ -379,13 +401,6 @@ def test_macros_without_end_are_given_up_at_once(body: str, count: int, use: str
     started = time.process_time()
     assert beyond_simulator({"k.cu": f"__global__ void k() {{}}\n{macros}{use}"}) <= {"inline PTX (asm)"}
     assert time.process_time() - started < 5
-
-
-def test_a_register_may_have_a_percent_sign() -> None:
-    ptx = '"{ .reg .pred %%p; setp.ne.u32 %%p, %1, 0; @%%p mov.u32 %0, %%laneid; }"'
-    text = body(f'asm({ptx} : "=r"(x) : "r"(y));')
-    assert "bool sim_r_p = {};" in text
-    assert "if (sim_r_p) { ::sim::ptx_set(sim_0, " in text
 
 
 @pytest.mark.parametrize("guard", ["@%%p", "@p @p", "@"])

@@ -2,8 +2,13 @@
 #include <cstring>
 
 #include "checker.h"
+#include "memory.h"
 
 namespace sim {
+namespace {
+// Of those who look at an mbarrier again and again: more than a thread does that goes on to something else.
+constexpr unsigned most_looks_in_vain = 1000;
+}  // namespace
 
 sim_woken Worker::wait_for(const void* object, const Source& source) {
   Thread& self = threads_[current->thread];
@@ -22,9 +27,11 @@ void Worker::wake(const void* object, sim_woken why) {
   }
 }
 
-// Where no thread can go on, those that wait for an mbarrier may look elsewhere; once, or until others were ready again.
+// Where no thread can go on, those that wait for an mbarrier may look elsewhere; so many times, or until others were
+// ready again.
 bool Worker::release_in_vain() {
-  if (made_ready_ == woken_in_vain_) return false;
+  looks_in_vain_ = made_ready_ == woken_in_vain_ ? looks_in_vain_ + 1 : 0;
+  if (looks_in_vain_ > most_looks_in_vain) return false;
   uint64_t before = made_ready_;
   for (auto& [barrier, state] : mbarriers_) wake(barrier, sim_woken_in_vain);
   woken_in_vain_ = made_ready_;
@@ -32,13 +39,15 @@ bool Worker::release_in_vain() {
 }
 
 void Worker::wait_at_named_barrier(unsigned number, unsigned count, bool waits, const Source& source) {
-  bool is_of_all = count == 0 || count == threads_total_;
+  unsigned whole = round_up(threads_total_, warp_size);  // a warp counts as a whole one
+  bool is_of_all = count == 0 || count == threads_total_ || count == whole;
   if (number == 0 && waits && is_of_all) return wait_at_barrier(1, source);
   if (number > 15 || count % warp_size) sim_trap("a barrier of no such number, or not of whole warps", source.file, source.line);
   if (checker) checker->settle();
   unsigned& arrived = named_[number];
   if (checker) checker->release(&arrived);
-  if (++arrived >= (is_of_all ? threads_total_ : count)) {
+  arrived += current->thread + 1 == threads_total_ ? 1 + whole - threads_total_ : 1;
+  if (arrived >= (is_of_all ? whole : count)) {
     arrived = 0;
     wake(&arrived, sim_woken_by_phase);
   } else if (waits) {
@@ -54,11 +63,13 @@ void Worker::begin_mbarrier(void* barrier, unsigned count, const Source& source)
   if (!count) return;
   Mbarrier& begun = mbarriers_[barrier];
   begun.expected = begun.pending = count;
+  if (checker) checker->begin_mbarrier(barrier);
 }
 
 Mbarrier& Worker::mbarrier(const void* barrier, const Source& source) {
   auto found = mbarriers_.find(barrier);
   if (found == mbarriers_.end()) sim_trap("an mbarrier that nobody has initialised", source.file, source.line);
+  if (checker) checker->use_mbarrier(barrier, source);
   return found->second;
 }
 

@@ -84,6 +84,7 @@ void Checker::begin_block(Worker& worker) {
   blocks_.begin_block(block_);
   threads_.begin_block(launch_->threads());
   shared_shadow_.forget();
+  begun_.clear();
   doubts_.clear();
   overwrite_.is_pending = false;
 }
@@ -275,6 +276,23 @@ void Checker::release(const void* object) {
 
 void Checker::acquire(const void* object) {
   threads_.acquire(reinterpret_cast<uintptr_t>(object), worker_->current->thread, worker_->warp().syncs);
+}
+
+Actor Checker::now() const {
+  unsigned thread = worker_->current->thread;
+  return {block_, worker_->barriers_met(), thread, worker_->warp().syncs, threads_.changes(thread), 0, false};
+}
+
+void Checker::use_mbarrier(const void* barrier, const Source& source) {
+  auto found = begun_.find(barrier);
+  if (found == begun_.end()) return;
+  const Actor begun = found->second, self = now();
+  if (shared_races_.is_before(begun, self)) return;
+  begun_.erase(found);  // once is enough
+  report("shared-race",
+         "an mbarrier that thread " + index_text(begun.thread, launch_->block) +
+             " has initialised, and no barrier lies between",
+         source);
 }
 
 void Checker::settle() {

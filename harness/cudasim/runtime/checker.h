@@ -1,5 +1,6 @@
 // The checked build: every access of a kernel, against the memory that it may use and the threads that it may meet.
 #pragma once
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,9 @@ class Checker {
   // What the thread has done so far comes before what others do once they have acquired the same object.
   void release(const void* object);
   void acquire(const void* object);
+  // An mbarrier is initialised; who looks at it without being ordered after that is at fault.
+  void begin_mbarrier(const void* barrier) { begun_[barrier] = now(); }
+  void use_mbarrier(const void* barrier, const Source& source);
   // All blocks have met, and are told so in their order.
   void pass_grid_barrier();
   // Before the thread gives way to others.
@@ -100,6 +104,7 @@ class Checker {
   std::string name_of(uintptr_t start, size_t nbytes) const;
   std::string thread_of(const Conflict& conflict) const;
   Actor actor(const Access& access, const Place& place) const;
+  Actor now() const;
 
   Worker* worker_ = nullptr;
   const Launch* launch_ = nullptr;
@@ -117,6 +122,7 @@ class Checker {
   uint32_t first_block_ = 1, block_ = 0;
   Overwrite overwrite_;
   std::vector<Doubt> doubts_;
+  std::map<const void*, Actor> begun_;  // mbarriers
 };
 
 }  // namespace sim

@@ -43,6 +43,10 @@ bool Races::is_ordered(const Stamp& earlier, const Actor& actor) const {
   return same_warp(earlier, actor) && !same_sync(earlier, actor);
 }
 
+bool Races::is_before(const Actor& earlier, const Actor& later) const {
+  return is_ordered(stamp_of(earlier, 0), later);
+}
+
 Conflict Races::read(Cell& cell, const Actor& actor, unsigned mask) const {
   Conflict conflict;
   const Stamp& write = cell.write;

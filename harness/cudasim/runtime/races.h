@@ -27,6 +27,7 @@ class Races {
   Races(const BlockOrder& blocks, const ThreadOrder& threads) : blocks_(blocks), threads_(threads) {}
   // What blocks before this one have done doesn't matter any more.
   void begin_at(uint32_t first_block) { first_block_ = first_block; }
+  bool is_before(const Actor& earlier, const Actor& later) const;
   // `mask`: the bytes of the cell that are read or written.
   Conflict read(Cell& cell, const Actor& actor, unsigned mask) const;
   Conflict write(Cell& cell, const Actor& actor, unsigned mask) const;

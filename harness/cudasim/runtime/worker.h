@@ -231,6 +231,7 @@ class Worker {
   std::map<const void*, Mbarrier> mbarriers_;
   unsigned named_[16] = {};  // arrivals at each named barrier
   uint64_t made_ready_ = 0, woken_in_vain_ = 0;  // how many times threads were, and how many before the last in vain
+  unsigned looks_in_vain_ = 0;  // one after the other
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<Collective*> free_collectives_;
   Vote vote_;

@@ -46,6 +46,27 @@ template <class T, int count>
 SIM_PTX void ptx_store(char* to, const ptx_Vector<T, count>& value) {
   *reinterpret_cast<ptx_Vector<T, count>*>(to) = value;
 }
+// Of what other threads wait for: each element by itself, as the checker knows it from flags and counters.
+template <class T, int count>
+SIM_PTX ptx_Vector<T, count> ptx_load_volatile(const char* from) {
+  ptx_Vector<T, count> value;
+  for (int i = 0; i < count; i++) value.sim_x[i] = reinterpret_cast<const volatile T*>(from)[i];
+  return value;
+}
+template <class T, int count>
+SIM_PTX void ptx_store_volatile(char* to, const ptx_Vector<T, count>& value) {
+  for (int i = 0; i < count; i++) reinterpret_cast<volatile T*>(to)[i] = value.sim_x[i];
+}
+template <class T, int count>
+SIM_PTX ptx_Vector<T, count> ptx_load_atomic(const char* from) {
+  ptx_Vector<T, count> value;
+  for (int i = 0; i < count; i++) __atomic_load(reinterpret_cast<const T*>(from) + i, &value.sim_x[i], __ATOMIC_ACQUIRE);
+  return value;
+}
+template <class T, int count>
+SIM_PTX void ptx_store_atomic(char* to, const ptx_Vector<T, count>& value) {
+  for (int i = 0; i < count; i++) __atomic_store(reinterpret_cast<T*>(to) + i, &value.sim_x[i], __ATOMIC_RELEASE);
+}
 
 // Of a NaN and a number the number, unless NaN is asked for.
 template <bool keeps_nan, class T>
