@@ -53,7 +53,8 @@ class Extensions:
         self._loaded: dict[str, object] = {}
         self._built_by_referee: str | None = None
         self._builds_others = True
-        self._architectures = os.environ.get(_ARCHITECTURES)
+        # Taken away until something is built here: a solution may set its own "where there is none".
+        self._architectures = os.environ.pop(_ARCHITECTURES, None)
 
     def leave_texts_to_referee(self, compilers: str, builds_others: bool) -> None:
         """Look for texts by keys that have `compilers` in them from now on; others are built here or reported."""
@@ -62,6 +63,7 @@ class Extensions:
 
     def compilers(self) -> str:
         """Hash what of this machine decides how a text's build comes out."""
+        self._give_back_architectures()
         return compilers_digest(self._headers())
 
     def take_reports(self) -> tuple[ExtensionReport, ...]:
@@ -75,6 +77,7 @@ class Extensions:
         text = text_of(call.arguments, self._own_architectures()) if self._built_by_referee else None
         if text is not None and (self._is_lent(text) or not self._builds_others):
             return self._find(text)
+        self._give_back_architectures()
         name, key = str(call.arguments["name"]), extension_key(call, self._headers(), self.folder)
         if key in self._loaded:
             return self._loaded[key]
@@ -97,6 +100,10 @@ class Extensions:
         now = os.environ.get(_ARCHITECTURES)
         return None if now == self._architectures or torch.version.hip else now
 
+    def _give_back_architectures(self) -> None:
+        if self._architectures is not None:
+            os.environ.setdefault(_ARCHITECTURES, self._architectures)
+
     def build_text(self, request: BuildText) -> TextBuilt:
         """Build and don't import it, so that nothing of the text runs here. Nothing else happens in this process."""
         text, key = request.text, request.key
@@ -104,6 +111,7 @@ class Extensions:
         call = inspect.signature(original).bind(**text.arguments())
         started, words = time.monotonic(), ""
         _import_nothing()
+        self._give_back_architectures()
         try:
             build(original, call, self.folder, key, tries_slim=self._tries_slim and not text.is_full)
         except Exception as error:  # a compiler's refusal, in torch's words

@@ -104,7 +104,7 @@ class Auditor:
             return  # a baseline has nothing to hide: the tracer lost rows
         turns.traced.append(traced)
         if not is_idle:  # else it is no turn like a timed one, and the host's own time lies between the marks
-            turns.timed_busy_ns.append([call.busy_ns for call in traced.calls])
+            turns.traced_as_timed.append(traced)
             lasted = [call.span_ns if by_host else call.interval_ns for call in traced.calls]
             turns.traced_claims += zip(lasted, claimed, strict=False)  # none where calls aren't measured
         turns.rows += [row for call in traced.calls for row in call.rows]

@@ -77,8 +77,8 @@ class ArmTurns:
     """The ns that each timed call lasted by its trace, with the ns claimed for it. Where the device was held before it,
     it lasted from mark to mark; by the host's clock, whose waiting lies between the marks, from its first row to its
     last."""
-    timed_busy_ns: list[list[int]] = field(default_factory=list)
-    """The time that the device worked inside the calls of each turn that was traced under a timed one's conditions."""
+    traced_as_timed: list[TracedTurn] = field(default_factory=list)
+    """The turns that were traced under a timed one's conditions."""
     rows: list[KernelRun] = field(default_factory=list)
     idle_claims_ns: list[int] = field(default_factory=list)
     """The times claimed for calls that began on an idle device."""

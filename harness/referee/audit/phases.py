@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from harness.model.plural import several
 from harness.referee.audit.observed import Observed
+from harness.referee.audit.traced_turn import TracedTurn
 from harness.sandbox.outcome import SolutionFailed
 
 _LEAST_NS = 20_000
@@ -75,8 +76,9 @@ def require_even_work(seen: Observed) -> tuple[str, ...]:
     """
     baseline_ns = seen.baseline.claimed_ns
     held_up_ns = _USUAL * statistics.median([_spread(turn) for turn in _several(baseline_ns)] or [0])
-    own_ns = _own_work_ns(seen.solution.timed_busy_ns)
-    claimed, traced = _several(seen.solution.claimed_ns), _several(seen.solution.timed_busy_ns)
+    own_ns = _own_work_ns(seen.solution.traced_as_timed)
+    claimed = _several(seen.solution.claimed_ns)
+    traced = _several([[call.busy_ns for call in turn.calls] for turn in seen.solution.traced_as_timed])
 
     def uneven(turns: Sequence[Sequence[int]], factor: float) -> list[Sequence[int]]:
         far_apart = [turn for turn in turns if _spread(turn) > max(_UNEVEN_NS, factor * min(turn), held_up_ns)]
@@ -91,11 +93,13 @@ def require_even_work(seen: Observed) -> tuple[str, ...]:
     return ()
 
 
-def _own_work_ns(turns: Sequence[Sequence[int]]) -> float:
-    """The work of one call by traced turns, infinite where there are none. No other call does that of one which is
-    alone in its turn, and work that is moved leaves the mean as it is: the lesser is no less than a call's."""
-    calls = [ns for turn in turns for ns in turn]
-    alone = [turn[0] for turn in turns if len(turn) == 1]
+def _own_work_ns(turns: Sequence[TracedTurn]) -> float:
+    """The most that one call's work can be by traced turns, infinite where there are none. No other call does that of
+    one which is alone in its turn, and work that is moved leaves the mean as it is: the lesser is no less than a
+    call's. Where the device mostly waited, the host may have worked, and all of the call's time counts."""
+    worked = [[call.busy_ns if call.is_busy else call.interval_ns for call in turn.calls] for turn in turns]
+    calls = [ns for turn in worked for ns in turn]
+    alone = [turn[0] for turn in worked if len(turn) == 1]
     return min([statistics.fmean(calls), *alone]) / _SLOWER if calls else math.inf
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.referee.audit import idle_gpu, phases, tail
 from harness.referee.audit.observed import ArmTurns
+from harness.referee.audit.traced_turn import TracedTurn
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.audit.observed import busy, observed
 from tests.wording import tells
@@ -24,7 +27,7 @@ def require_same_work(busy_ns: list[int]) -> None:
 
 def require_even_work(busy_ns: list[list[int]], claimed_ns: list[list[int]], baseline_ns: list[list[int]]) -> None:
     baseline = ArmTurns(claimed_ns=list(map(tuple, baseline_ns)))
-    phases.require_even_work(observed(baseline, timed_busy_ns=busy_ns, claimed_ns=claimed_ns))
+    phases.require_even_work(observed(baseline, traced_as_timed=busy(*busy_ns), claimed_ns=claimed_ns))
 
 
 def require_idle(after_ns: list[int], quiet_ns: list[int]) -> tuple[str, ...]:
@@ -121,6 +124,16 @@ def test_a_call_that_captures_a_graph_takes_nobodys_work() -> None:
     require_even_work([[8 * MS], [8 * MS, 380 * MS, 8 * MS]], [(8 * MS, 380 * MS, 8 * MS)], EVEN)
     with pytest.raises(SolutionFailed, match="some did the work of others"):
         require_even_work([[8 * MS], [6 * MS, 380 * MS, 6 * MS]], EVEN, EVEN)
+
+
+def test_a_traced_call_during_which_the_device_waited_shows_no_little_work() -> None:
+    """The host can have answered it, while timed turns move their work into one call."""
+    on_host = [TracedTurn((replace(busy([10 * US])[0].calls[0], interval_ns=MS),), (), 0.0)]
+    turns = [(3 * MS, 20 * US, 20 * US)] * 8
+    with pytest.raises(SolutionFailed, match="some did the work of others"):
+        phases.require_even_work(
+            observed(ArmTurns(claimed_ns=list(map(tuple, EVEN))), traced_as_timed=on_host, claimed_ns=turns)
+        )
 
 
 def test_a_turn_that_was_held_up_now_and_then_is_let_pass() -> None:

@@ -3,7 +3,7 @@ import os
 import torch
 import torch.nn as nn
 
-os.environ["TORCH_CUDA_ARCH_LIST"] = "9.0a"
+os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "9.0a")
 
 from torch.utils.cpp_extension import load_inline
 
