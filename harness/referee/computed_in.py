@@ -29,6 +29,7 @@ from harness.referee.answers.roundings import (
     answer_with_rounded,
     to_and_back,
 )
+from harness.referee.answers.tf32 import cut_to_tf32
 from harness.referee.setting import Setting
 from harness.referee.tolerance import rms
 
@@ -58,16 +59,14 @@ def _of_eight_bits(dtype: torch.dtype) -> tuple[Rounding | tuple[Rounding, Round
     return to_and_back(dtype), _scaled_to(dtype), (_scaled_to(dtype, -1), _scaled_to(dtype, -2))
 
 
-def _cut_to_tf32(value: torch.Tensor) -> torch.Tensor:
-    """Drop the bits that tensor cores don't read of a float32."""
-    return (value.float().contiguous().view(torch.int32) & ~_NOT_READ).view(torch.float32).to(value.dtype)
+def _cut(value: torch.Tensor) -> torch.Tensor:
+    return cut_to_tf32(value.float()).to(value.dtype)
 
 
-_NOT_READ = 2**13 - 1
 _LEAST = 2.0**-100
 _ROUNDINGS: dict[str, tuple[Rounding | tuple[Rounding, Rounding], ...]] = {
     **{name: (rounding,) for name, rounding in ROUNDINGS.items()},
-    "tf32": (ROUNDINGS["tf32"], _cut_to_tf32),
+    "tf32": (ROUNDINGS["tf32"], _cut),
     "float8_e4m3": _of_eight_bits(torch.float8_e4m3fn),
     "float8_e5m2": _of_eight_bits(torch.float8_e5m2),
 }

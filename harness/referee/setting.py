@@ -57,6 +57,8 @@ class Lessons:
 
     varied_for: str | None = None
     """The wrong kernel that would pass with parameters as the problem makes them, so that they are varied."""
+    draw: int = 0
+    """The number of the draw of parameters: with those of earlier draws a wrong kernel would pass."""
     evidence: tuple[ErrorEvidence, ...] | None = None
     """The evidence for the tolerances; None where nobody has asked yet."""
     variants: dict[int, Any] = field(default_factory=dict)
@@ -109,6 +111,11 @@ class Setting:
     def varied_for(self) -> str | None:
         """The wrong kernel for which parameters are varied, by name; None where they aren't."""
         return self.lessons.varied_for
+
+    @property
+    def drawn(self) -> tuple[str | None, int]:
+        """How parameters are drawn: all that decides it beside the seed."""
+        return self.lessons.varied_for, self.lessons.draw
 
     @property
     def evidence(self) -> tuple[ErrorEvidence, ...]:
@@ -350,7 +357,7 @@ class Setting:
 
     @property
     def construction_seed(self) -> int:
-        return derive(self.master_seed, self.problem.name, self.case, "construct")
+        return _construction_seed(self.master_seed, self.problem, self.case, self.lessons)
 
     def seed(self, *purpose: object) -> int:
         again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
@@ -376,7 +383,7 @@ def prepare_setting(
     Raises: InvalidProblem."""
     lessons = lessons or Lessons()
     reference = Reference(problem, case, device)
-    seed = derive(master_seed, problem.name, case, "construct")
+    seed = _construction_seed(master_seed, problem, case, lessons)
     model = reference.construct(seed, varies=lessons.varied_for is not None)
     meta_inputs = None
     if not reference.on_gpu:
@@ -406,6 +413,10 @@ def prepare_setting(
         input_bytes=tensor_bytes(inputs) if reference.on_gpu else 0,
         lessons=lessons,
     )
+
+
+def _construction_seed(master_seed: int, problem: Problem, case: str, lessons: Lessons) -> int:
+    return derive(master_seed, problem.name, case, "construct", *([lessons.draw] if lessons.draw else []))
 
 
 def _usual_precision(inputs: Sequence[Any], spec: OutputSpec) -> str:

@@ -38,6 +38,8 @@ _FAINT = 2.0**-10
 _UNTRIED = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
 _SAMPLES = 2
 """The runs with random errors, of which the largest counts."""
+_CUT = 1.25 / MARGIN
+"""Whoever cuts operands errs as measured, but for the order of sums, and bfloat16 by twice as much."""
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
@@ -184,10 +186,10 @@ def plain_errors(
     want: Sequence[torch.Tensor],
     dtypes: Sequence[torch.dtype],
 ) -> tuple[float, ...]:
-    """The errors of the plainest arithmetic, which takes long: of serial sums, of results two units in the last place
-    off, as CUDA's functions are (CUDA C++ Programming Guide, Mathematical Functions), and, for outputs in half
-    precision, of all results rounded to it. `want` are the right values, `units` one local scale and `dtypes` the
-    format of each output."""
+    """The errors of the plainest arithmetic, which takes long: of serial sums, of convolutions in tf32 that cut instead
+    of rounding, of results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide,
+    Mathematical Functions), and, for outputs in half precision, of all results rounded to it. `want` are the right
+    values, `units` one local scale and `dtypes` the format of each output."""
     errors = [0.0] * len(want)
 
     def note(found: Sequence[float]) -> None:
@@ -199,6 +201,9 @@ def plain_errors(
     with contextlib.suppress(*_UNTRIED):
         if summed := oracle.summed_serially(inputs):
             note(distances(summed))
+    with contextlib.suppress(*_UNTRIED):
+        if cut := oracle.cut_to_tf32(inputs):
+            note([_CUT * error for error in distances(cut)])
     for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
         last_places = _UNITS if half is None else _units_of(half)
         with contextlib.suppress(*_UNTRIED):

@@ -86,11 +86,11 @@ class SolutionRaised(Exception):
 
 @dataclass(frozen=True)
 class Made:
-    """A module of the reference's, made and tried in a worker: what it follows from, the wrong kernel for which its
-    parameters are varied (None: they aren't), and what compiling took (None: nothing was)."""
+    """A module of the reference's, made and tried in a worker: what it follows from, how its parameters are drawn
+    (Setting.drawn), and what compiling took (None: nothing was)."""
 
     of: tuple[object, ...]
-    varied_for: str | None
+    drawn: tuple[str | None, int]
     compile_s: float | None
 
 

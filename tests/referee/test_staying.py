@@ -49,7 +49,7 @@ def judging(crew: Any, is_last: bool = False, level: Level = "full") -> _Judging
 
 
 def test_all_but_those_who_have_made_something_or_nothing_yet_end_together() -> None:
-    solution, ready, failed = Process(), Process(Made(("eager",), None, None)), Process()
+    solution, ready, failed = Process(), Process(Made(("eager",), (None, 0), None)), Process()
     unused = Process(is_unused=True)
     references: Any = {"eager": ready, "control": unused, "compile": failed}
     crew = Crew()

@@ -203,7 +203,7 @@ def test_workers_started_ahead_are_taken_once_each_if_they_live(workers: Workers
 def test_a_worker_that_was_lent_stays_with_what_it_has_made_or_unused(workers: Workers, tmp_path: Path) -> None:
     with workers.lend(("a",)) as used, workers.lend(("b",)) as unused:
         load(used, tmp_path, "class ModelNew: pass\n")
-        used.made = Made(("a",), None, 8.0)
+        used.made = Made(("a",), (None, 0), 8.0)
     assert set(workers.idle) == {used, unused}
     with workers.lend(("c",)) as other:
         assert other is unused
@@ -212,7 +212,7 @@ def test_a_worker_that_was_lent_stays_with_what_it_has_made_or_unused(workers: W
     with workers.lend(("a",)) as again:
         assert again is used
         again.ask(Describe(), 10)
-        again.made = Made(("b",), None, None)
+        again.made = Made(("b",), (None, 0), None)
     workers.end_others([("a",)])
     assert has_ended(used.pid)
     assert not workers.idle

@@ -18,7 +18,7 @@ from harness.referee.answers.perturbed import perturbed
 from harness.referee.answers.reference import Placed, Reference, blamed_on
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
-from harness.referee.answers.tf32 import convolutions_in_tf32, tf32_allowed
+from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32, tf32_allowed
 from harness.sandbox.memory import available_bytes
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
@@ -198,6 +198,15 @@ class Oracle:
         """Run the reference with every sum taken term by term in float32; None where it has no sums."""
         with serially() as mode:
             outputs = self._run(self._native, copied(inputs))
+        return outputs if mode.count else None
+
+    def cut_to_tf32(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
+        """Run the reference with convolutions that drop what tf32 doesn't hold, which errs up to twice as much as to
+        round it; None where it has none, or torch allows them no tf32."""
+        if not torch.backends.cudnn.allow_tf32:
+            return None
+        with tf32_allowed(False), convolutions_in_tf32(cut_to_tf32) as mode:
+            outputs = self._run(self._native, inputs)
         return outputs if mode.count else None
 
     def perturbed(self, inputs: Sequence[Any], seed: int, units: float) -> tuple[torch.Tensor, ...]:

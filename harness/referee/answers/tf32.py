@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,27 +28,29 @@ def tf32_allowed(is_allowed: bool) -> Iterator[None]:
             switch.allow_tf32 = was_allowed
 
 
-def convolutions_in_tf32() -> Recomputed:
-    """Context: convolutions of float32 tensors take their input and weight rounded to tf32, and add up in float32."""
-    aten = torch.ops.aten
-    return Recomputed({aten.convolution: _convolution, aten.convolution_backward: _convolution_backward})
-
-
 def rounded_to_tf32(x: torch.Tensor) -> torch.Tensor:
     """Round to nearest, ties away from zero, as cvt.rna.tf32.f32 does (PTX ISA 8.7, section 9.7.9)."""
     return ((x.contiguous().view(torch.int32) + _HALF_A_STEP) & ~_DROPPED).view(torch.float32)
 
 
-def _convolution(x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> torch.Tensor:
-    given = (x, weight) if _is_depthwise(x, weight, *rest) else map(rounded_to_tf32, (x, weight))
-    result: torch.Tensor = torch.ops.aten.convolution(*given, *rest)
-    return result
+def cut_to_tf32(x: torch.Tensor) -> torch.Tensor:
+    """Drop the bits of a float32 that tensor cores don't read: so do mma without cvt, and Triton's dot."""
+    return (x.contiguous().view(torch.int32) & ~_DROPPED).view(torch.float32)
 
 
-def _convolution_backward(by_output: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> Any:
-    given = by_output, x, weight
-    rounded = given if _is_depthwise(x, weight, *rest) else map(rounded_to_tf32, given)
-    return torch.ops.aten.convolution_backward(*rounded, *rest)
+def convolutions_in_tf32(shortened: Callable[[torch.Tensor], torch.Tensor] = rounded_to_tf32) -> Recomputed:
+    """Context: convolutions of float32 tensors take what they multiply so shortened, and add up in float32."""
+    aten = torch.ops.aten
+
+    def convolution(x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> Any:
+        given = (x, weight) if _is_depthwise(x, weight, *rest) else map(shortened, (x, weight))
+        return aten.convolution(*given, *rest)
+
+    def convolution_backward(by_output: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> Any:
+        given = by_output, x, weight
+        return aten.convolution_backward(*(given if _is_depthwise(x, weight, *rest) else map(shortened, given)), *rest)
+
+    return Recomputed({aten.convolution: convolution, aten.convolution_backward: convolution_backward})
 
 
 def _is_depthwise(x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> bool:

@@ -156,7 +156,7 @@ class References:
         worker, made = self._workers[arm], self._workers[arm].made
         worker.made = None
         self.buffers.freezer.thaw_only(worker)
-        if made is None or made.varied_for != setting.varied_for:
+        if made is None or made.drawn != setting.drawn:
             file = worker.bring_text("problem.py", setting.problem.source_for(setting.case))
             load_arm(worker, file, "Model", config.limits, flags_of(baseline))
             made = None
@@ -173,7 +173,7 @@ class References:
                 second = self._untimed_turn(worker, patient)
                 compile_s = max(0, first.wall_ns - second.wall_ns) / 1e9
             of = made_of(arm, config.timing, setting.problem, setting.master_seed)
-            made = Made(of, setting.varied_for, compile_s)
+            made = Made(of, setting.drawn, compile_s)
         if made.compile_s is not None:
             self._compile_s[arm] = made.compile_s
         if baseline not in _CHOOSING and config.timing.processes == 1 and "graph" not in config.timing.metrics:

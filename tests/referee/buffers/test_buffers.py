@@ -119,7 +119,7 @@ def test_after_a_failure_of_the_solution_those_let_go_of_buffers_who_have_made_w
     error: Exception,
 ) -> None:
     buffers = Buffers(SimHost(Toolkit(Path("never-built"))), OutputSpec("tensor", (torch.float32,), ((2, 2),)))
-    made = Made(("eager",), None, None)
+    made = Made(("eager",), (None, 0), None)
     staying, dumb, solution = Detaching(made), Detaching(made, answers=False), Detaching(None)
     for worker in (staying, dumb, solution):
         buffers.attach(worker, 1)  # type: ignore[arg-type]

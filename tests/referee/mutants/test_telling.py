@@ -9,6 +9,7 @@ import torch
 
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.mutants.telling import describe_neutral, telling, untold
+from harness.referee.setting import prepare_setting
 from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
@@ -67,6 +68,17 @@ def test_a_copy_may_be_the_right_answer(tmp_path: Path) -> None:
     for init in ("self.layer = nn.Identity()", "self.layer = nn.Identity(); self.unused = nn.Linear(2, 2)"):
         setting = made(tmp_path, "self.layer(x).clone()", init=init)
         assert telling(setting) is setting
+
+
+def test_where_a_drawn_bias_saturates_all_outputs_parameters_are_drawn_anew(tmp_path: Path) -> None:
+    init = "self.bias = nn.Parameter(torch.randn(1))"
+    problem = setting_of(tmp_path, problem_text("(0.1 * x.sigmoid() - self.bias).clamp(-1, 1)", init=init)).problem
+    settings = [prepare_setting(problem, "full", seed, "cpu") for seed in range(12)]
+    pairs = [(one, telling(one)) for one in settings]
+    assert all(-1 < told.model.bias.item() < 1.1 and told.varied_for is None for _, told in pairs)
+    anew = [(one, told) for one, told in pairs if told is not one]
+    assert 0 < len(anew) < len(settings)
+    assert all(one.construction_seed != told.construction_seed for one, told in anew)
 
 
 def test_parameters_that_change_nothing_leave_the_problem_invalid(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ class Clock:
         names.update({worker: name for name, worker in self.workers.items()})
         self.buffers: Any = SimpleNamespace(attach=lambda *_: None, calls=lambda slots: (), freezer=Freezer())
         problem = SimpleNamespace(source_for=lambda case: "x = 1", sha256="1", batch_statistics=False)
-        self.setting: Any = SimpleNamespace(problem=problem, case="full", spec=None, master_seed=1, varied_for=None)
+        self.setting: Any = SimpleNamespace(problem=problem, case="full", spec=None, master_seed=1, drawn=(None, 0))
         self.config = Config(timing=TimingConfig(baselines=tuple(walls)))  # type: ignore[arg-type]
         self.compiled = self.make_ready()
 
@@ -219,7 +219,7 @@ def test_compiling_took_what_the_first_call_takes_longer_than_the_second(monkeyp
 
 
 def test_what_an_earlier_evaluation_made_is_taken_and_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    walls = {"eager": [SECOND] * 3, "compile": [9 * SECOND, *[SECOND] * 4]}
+    walls = {"eager": [SECOND] * 4, "compile": [9 * SECOND, *[SECOND] * 6]}
     clock = Clock(monkeypatch, walls, {"eager": UNCHANGED, "compile": UNCHANGED})
     made = {name: worker.made for name, worker in clock.workers.items()}
     assert [one.of[:2] for one in made.values()] == [("eager", "eager"), ("compile", "compile")]
@@ -229,10 +229,11 @@ def test_what_an_earlier_evaluation_made_is_taken_and_tried_as_it_is(monkeypatch
     assert clock.steps == ["judge_form", "judge_form"]
     assert clock.turns == ["eager", "compile"]
     assert {name: worker.made for name, worker in clock.workers.items()} == made
-    clock.setting.varied_for = "zeros"
-    clock.make_ready()
-    assert clock.steps.count("construct_arm") == 2
-    assert {worker.made.varied_for for worker in clock.workers.values()} == {"zeros"}
+    for number, drawn in enumerate([("zeros", 0), (None, 2)], start=1):
+        clock.setting.drawn = drawn
+        clock.make_ready()
+        assert clock.steps.count("construct_arm") == 2 * number
+        assert {worker.made.drawn for worker in clock.workers.values()} == {drawn}
 
 
 @pytest.mark.parametrize("timing", [{"processes": 2}, {"metrics": ("graph",)}])
