@@ -114,7 +114,7 @@ class Setting:
 
     @property
     def drawn(self) -> tuple[str | None, int]:
-        """How parameters are drawn: all that decides it beside the seed."""
+        """All that decides how parameters are drawn, beside the seed."""
         return self.lessons.varied_for, self.lessons.draw
 
     @property
