@@ -32,6 +32,15 @@ _COLUMNS = 2**28
 _MOST_ADDITIONS = {"cpu": 2**29, "cuda": 2**35}
 """The most additions of one operation, which take about a second; larger ones are left to torch."""
 
+_HIDING = (
+    *("native_layer_norm", "native_group_norm", "_fused_rms_norm", "_softmax", "_log_softmax", "_euclidean_dist"),
+    *("native_layer_norm_backward", "native_group_norm_backward", "native_batch_norm_backward"),
+    *("_softmax_backward_data", "_log_softmax_backward_data"),
+    *("mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "multi_margin_loss"),
+    *("nll_loss_forward", "nll_loss2d_forward", "binary_cross_entropy", "binary_cross_entropy_with_logits"),
+)
+"""Operations whose sums show when torch decomposes them; some torches have no _fused_rms_norm."""
+
 Instead = Mapping[Any, Callable[..., Any]]
 """Functions by the operation of torch's that they replace; they may return NotImplemented for some arguments."""
 Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -312,20 +321,4 @@ def decomposed() -> dict[Any, Callable[..., Any]]:
     """Operations whose sums show when torch decomposes them. Importing the decompositions takes seconds."""
     from torch._decomp import get_decompositions
 
-    aten = torch.ops.aten
-    return get_decompositions(
-        [
-            aten.native_layer_norm,
-            aten.native_group_norm,
-            aten._softmax,
-            aten._log_softmax,
-            aten.native_layer_norm_backward,
-            aten.native_group_norm_backward,
-            aten.native_batch_norm_backward,
-            aten._softmax_backward_data,
-            aten._log_softmax_backward_data,
-            aten.mse_loss,
-            aten.smooth_l1_loss,
-            aten.huber_loss,
-        ]
-    )
+    return get_decompositions([getattr(torch.ops.aten, name) for name in _HIDING if hasattr(torch.ops.aten, name)])

@@ -85,6 +85,15 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "running": lambda x: x.flip(1).cumsum(1),
     "einsum": lambda x: torch.einsum("abc,dc->abd", x, x[0]),
     "loss": lambda x: torch.nn.functional.mse_loss(x, x.flip(0)),
+    "loss_of_classes": lambda x: torch.nn.functional.nll_loss(x[0], torch.arange(5)),
+    "loss_of_pixels": lambda x: torch.nn.functional.nll_loss(
+        x[:, :, None], torch.arange(5)[:2, None, None].expand(2, 1, 7)
+    ),
+    "binary_loss": lambda x: torch.nn.functional.binary_cross_entropy(x, x.flip(0)),
+    "binary_loss_of_logits": lambda x: torch.nn.functional.binary_cross_entropy_with_logits(x, x.flip(0)),
+    "margins": lambda x: torch.nn.functional.soft_margin_loss(x, x.flip(0)),
+    "margins_of_classes": lambda x: torch.nn.functional.multi_margin_loss(x[0], torch.arange(5)),
+    "distances": lambda x: torch.cdist(x[0].repeat(8, 1), x[1].repeat(8, 1)),
 }
 
 
@@ -117,6 +126,22 @@ def test_a_serial_sum_of_equal_terms_is_not_accused_and_a_softmax_in_half_is(tmp
     assert compared.passed
     assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
     (compared,) = judge_values([torch.softmax(inputs.half(), 1).float()], [inputs], setting)
+    assert not compared.passed
+
+
+def test_a_loss_that_is_added_up_row_by_row_is_not_accused(tmp_path: Path) -> None:
+    """As atomicAdd does: of rows nearly alike all additions are rounded in the same direction."""
+    count = 2**15
+    forward = "torch.nn.functional.cross_entropy(x, torch.zeros(len(x), dtype=torch.int64))"
+    setting = made(tmp_path, forward, f"torch.rand({count}, 8)")
+    inputs = torch.zeros(count, 8)
+    inputs[::64, 0] = 2.9
+    each = -torch.log_softmax(inputs, 1)[:, 0] / count
+    with serially():
+        (compared,) = judge_values([each.sum()], [inputs], setting)
+    assert compared.passed
+    assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
+    (compared,) = judge_values([each[::2].sum() * 2.01], [inputs], setting)
     assert not compared.passed
 
 
