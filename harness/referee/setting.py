@@ -59,6 +59,8 @@ class Lessons:
     """The wrong kernel that would pass with parameters as the problem makes them, so that they are varied."""
     draw: int = 0
     """The number of the draw of parameters: with those of earlier draws a wrong kernel would pass."""
+    can_not_tell: str | None = None
+    """The reason for which nobody is judged, where no wrong kernel shows to be one."""
     evidence: tuple[ErrorEvidence, ...] | None = None
     """The evidence for the tolerances; None where nobody has asked yet."""
     variants: dict[int, Any] = field(default_factory=dict)

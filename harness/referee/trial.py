@@ -16,6 +16,7 @@ from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
 from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.audit.auditor import Auditor, gather_facts
 from harness.referee.audit.company import excusing_company
 from harness.referee.audit.custom import TracedCase, accused_of, remarks_on
@@ -275,10 +276,15 @@ class Trial:
         if known is None:
             if not is_sampled:
                 setting.derived()  # finds out which rows are independent
-                setting = telling(setting)
+                try:
+                    setting = telling(setting)
+                except InvalidProblem as error:
+                    setting.lessons.can_not_tell = str(error)
             for other in [one for one in lessons if (one[0], one[-1]) != (problem.sha256, job.seed)]:
                 del lessons[other]
             lessons[key] = setting.lessons
+        if setting.lessons.can_not_tell:
+            raise InvalidProblem(setting.lessons.can_not_tell)
         if setting.varied_for:
             self.found.remarks.append(describe_varied(setting))
         elif case == job.cases[0] and (neutral := describe_neutral(setting)):

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from harness.model.verdict import Verdict
 from harness.referee import correctness, trial
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.found import Found
 from harness.referee.inputs import draws
 from harness.referee.setting import Setting
@@ -176,3 +177,13 @@ def test_what_a_case_has_taught_holds_for_the_next_solution_of_the_run(
     known.is_short = False
     with pytest.raises(pytest.fail.Exception, match="again"):
         judged(tmp_path, Norm, lessons, NORM + "# another text\n")
+
+
+def test_a_problem_that_can_not_tell_is_asked_once_in_a_run(
+    tmp_path: Path, auditor: Sequence[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lessons: dict[Any, Any] = {}
+    for _ in range(2):
+        with pytest.raises(InvalidProblem, match="mutant zeros"):
+            judged(tmp_path, Norm, lessons, problem_text("(x - x.amax()).relu()"))
+        monkeypatch.setattr(trial, "telling", lambda *rest: pytest.fail("again"))

@@ -39,19 +39,25 @@ def telling(setting: Setting) -> Setting:
     if setting.spec.nbytes == 0:
         raise InvalidProblem(f"the output of {setting.case} is empty, so that any kernel would pass: give it elements")
     if _has_parameters(setting):
-        facts = (setting.problem, setting.case, setting.master_seed, setting.reference.device, setting.repeat)
         others = [] if passes.name == COPY else [Lessons(draw=number) for number in range(1, _DRAWS)]
         for lessons in (Lessons(passes.name), *others):
-            with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
-                other = prepare_setting(*facts, lessons, setting.tries)
-                if untold(other) is None:
-                    return other
+            if (other := _with_others(setting, lessons)) is not None:
+                return other
     if passes.name == COPY:
         return setting
     raise InvalidProblem(
         f"a kernel that {passes.what} would pass ({setting.case}, mutant {passes.name}): whatever the inputs and the "
         "parameters, right answers lie too near to it for this reference's own precision"
     )
+
+
+def _with_others(setting: Setting, lessons: Lessons) -> Setting | None:
+    """The setting with other parameters, as the lessons have them drawn; None where they don't help."""
+    facts = (setting.problem, setting.case, setting.master_seed, setting.reference.device, setting.repeat)
+    with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
+        other = prepare_setting(*facts, lessons, setting.tries)
+        return other if untold(other) is None else None
+    return None
 
 
 def describe_varied(setting: Setting) -> str:
