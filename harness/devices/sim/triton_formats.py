@@ -15,7 +15,7 @@ import numpy
 from harness.devices.sim.triton_libdevice import not_traced
 
 _OPERATIONS = ("unary_op", "binary_op", "ternary_op", "create_fma", "create_rsqrt", "create_erf")
-_HALF_A_STEP, _DROPPED = 1 << 12, (1 << 13) - 1
+_DROPPED = (1 << 13) - 1
 """Tf32 keeps ten of the 23 bits of float32's mantissa."""
 
 
@@ -122,13 +122,13 @@ def _offer_tf32(interpreter: Any) -> None:
     comes near to float32, and is left so."""
     multiply, float32 = interpreter.InterpreterBuilder.create_dot, interpreter.tl.float32
 
-    def rounded(value: Any) -> Any:
+    def cut(value: Any) -> Any:
         is_wide = value.dtype.scalar == float32
-        return interpreter.TensorHandle(_rounded_to_tf32(value.data), float32) if is_wide else value
+        return interpreter.TensorHandle(_cut_to_tf32(value.data), float32) if is_wide else value
 
     def multiplied(builder: Any, a: Any, b: Any, d: Any, precision: Any, *rest: Any) -> Any:
         if getattr(precision, "name", None) == "TF32":
-            a, b = rounded(a), rounded(b)
+            a, b = cut(a), cut(b)
         return multiply(builder, a, b, d, precision, *rest)
 
     interpreter.InterpreterBuilder.create_dot = multiplied
@@ -146,8 +146,8 @@ def _narrow(numbers: Any) -> Any:
     return numpy.where(numpy.isnan(numbers), 0x7FC0, rounded).astype(numpy.uint16)
 
 
-def _rounded_to_tf32(numbers: Any) -> Any:
-    """Round to nearest, ties away from zero, as cvt.rna.tf32.f32 does (PTX ISA 8.7, section 9.7.9)."""
+def _cut_to_tf32(numbers: Any) -> Any:
+    """Drop the bits that tensor cores don't read: Triton rounds nothing before them."""
     numbers = numpy.ascontiguousarray(numbers)
-    rounded = ((numbers.view(numpy.uint32) + numpy.uint32(_HALF_A_STEP)) & ~numpy.uint32(_DROPPED)).view(numpy.float32)
-    return numpy.where(numpy.isnan(numbers), numbers, rounded)
+    cut = (numbers.view(numpy.uint32) & ~numpy.uint32(_DROPPED)).view(numpy.float32)
+    return numpy.where(numpy.isnan(numbers), numbers, cut)

@@ -106,7 +106,7 @@ DESCRIPTORS = "from triton.tools.tensor_descriptor import TensorDescriptor"
 BY_DESCRIPTORS = """first = tl.program_id(0) * BLOCK
     y.store([first], twice(x.load([first])))"""
 OF_DESCRIPTORS = CALL.replace("(x, y", "(*(TensorDescriptor.from_tensor(one, [256]) for one in (x, y))")
-TF32 = """near = tl.full((16, 16), 1.000244140625, tl.float32)  # in tf32 that is 1
+TF32 = """near = tl.full((16, 16), 1.000732421875, tl.float32)  # cut to tf32 that is 1
     of_tf32 = tl.max(tl.max(tl.dot(near, near), 0), 0)
     of_float32 = tl.max(tl.max(tl.dot(near, near, input_precision='ieee'), 0), 0)
     of_three = tl.max(tl.max(tl.dot(near, near, input_precision='tf32x3'), 0), 0)
