@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +307,23 @@ def test_wrong_values_behind_an_error_that_nobody_asked_about_are_a_failed_launc
     verdict, reason = verdict_of(double, computing(lambda x: torch.zeros_like(x)))
     assert verdict is Verdict.RUNTIME_ERROR
     assert tells(reason, "CUDA error: invalid argument", "outside the tolerance")
+
+
+def test_wrong_values_after_which_the_device_works_on_are_of_a_stream_that_nobody_waits_for(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = InProcessDevice.measure
+    monkeypatch.setattr(InProcessDevice, "measure", lambda *given: replace(measure(*given), tail_ns=2_300_000))
+    now_and_then = counting(lambda calls, x: x * (2 if calls % 2 else 0))
+    for model, verdict in (
+        (computing(lambda x: torch.zeros_like(x)), Verdict.WRONG_VALUES),
+        (now_and_then, Verdict.NONDETERMINISTIC),
+    ):
+        failed = checked(double, model)[0].failed
+        assert failed
+        assert failed.verdict is verdict
+        assert tells(str(failed), "2300 µs", "copied")
+        assert tells(failed.failure.next_step, "current stream wait")
 
 
 def test_an_error_that_nobody_asked_about_is_no_matter_where_values_are_right(

@@ -19,6 +19,12 @@ _REPEATING_S = 2.0
 _FAR = 4.0
 """The error, in tolerances, beside which another order of atomic additions is nothing."""
 _UNASKED_CHARS = 200
+_LATE_US = 50.0
+"""Honest calls end quietly (audit.tail)."""
+_WAIT = (
+    "let the current stream wait for work on another before forward() returns: "
+    "torch.cuda.current_stream().wait_stream(other)"
+)
 
 
 def judge_call(
@@ -36,14 +42,22 @@ def _told(wrong: SolutionFailed, case: CaseTurns, taken: Taken, call: int, check
 
     The whole turn is repeated, not the call alone: what an earlier call left behind must be there again.
     """
-    if unasked := taken.answered.calls[call].unasked:
-        return _failed_unnoticed(unasked, wrong)
+    answered = taken.answered.calls[call]
+    if answered.unasked:
+        return _failed_unnoticed(answered.unasked, wrong)
+    worked_on_us = (answered.tail_ns or 0) / 1e3
+    late = f"the device worked on for {worked_on_us:.0f} µs after the outputs had been copied"
+    ways = [late] if worked_on_us > _LATE_US else []
+    advice = _WAIT if ways else None
     if found := _what_repeating_shows(case, taken, call, check):
-        failed = SolutionFailed(Verdict.NONDETERMINISTIC, f"{found}; when wrong, {wrong}", wrong.failure.details)
+        reason = "; ".join([found, *ways, f"when wrong, {wrong}"])
+        failed = SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details, advice)
         failed.__cause__ = wrong
         return failed
-    why = case.what_explains(taken, call, check)
-    return SolutionFailed(wrong.verdict, f"{wrong}; {why}", wrong.failure.details) if why else wrong
+    ways = ways or [why for why in [case.what_explains(taken, call, check)] if why]
+    return (
+        SolutionFailed(wrong.verdict, "; ".join([str(wrong), *ways]), wrong.failure.details, advice) if ways else wrong
+    )
 
 
 def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
