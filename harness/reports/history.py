@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,17 +11,13 @@ from typing import Any
 from harness.errors import UsageError
 from harness.model.record import as_json
 from harness.model.statistics import Interval
-from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, number, table_of, verdict_span
+from harness.reports.blocks import Block, Column, ColumnOf, Section, Span, number, table_of, verdict_span
 from harness.reports.numbers import format_moment, format_ms, format_speedup
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import Measurement, history
 from harness.reports.terminal import reporting
 from harness.reports.untrusted import one_line
 from harness.store.entry import Entry, columns_of
-
-PLOT_HEIGHT = 7
-"""Lines of the plot for the terminal."""
-_MOST_POINTS = 60
 
 
 @dataclass(frozen=True)
@@ -59,26 +54,8 @@ def history_report(found: Sequence[SolutionHistory]) -> Iterator[Block]:
     for series in found:
         latest = series[-1].entry
         name = Span(f"{latest.problem} / {latest.solution}", "strong")
-        plot: list[Block] = [Line(""), Prose(drawn)] if (drawn := terminal_plot(series)) else []
         title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
-        yield Section(title, [table_of(series, _COLUMNS), *plot], is_inset=False)
-
-
-def terminal_plot(series: SolutionHistory) -> str | None:
-    """Speed-ups with their intervals, one column each, on a log axis; None where fewer than two were timed."""
-    intervals = [interval for moment in series if (interval := moment.entry.speedup)][-_MOST_POINTS:]
-    if len(intervals) < 2:
-        return None
-    low, high = min(i.low for i in intervals), max(i.high for i in intervals)
-    rows = [[" "] * len(intervals) for _ in range(PLOT_HEIGHT)]
-    for column, interval in enumerate(intervals):
-        top, bottom = _row_of(interval.high, low, high), _row_of(interval.low, low, high)
-        for row in range(top, bottom + 1):
-            rows[row][column] = "│"
-        rows[_row_of(interval.estimate, low, high)][column] = "●"
-    labels = {0: f"{high:.4g}×", PLOT_HEIGHT - 1: f"{low:.4g}×"}
-    lines = [f"{labels.get(number, ''):>9} ┤{''.join(row).rstrip()}" for number, row in enumerate(rows)]
-    return "\n".join([*lines, f"{'':>9} └{'─' * len(intervals)} oldest to newest"])
+        yield Section(title, [table_of(series, _COLUMNS)], is_inset=False)
 
 
 def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
@@ -100,14 +77,6 @@ def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
 
 def _facts(entry: Entry) -> tuple[str, ...]:
     return one_line(entry.solution), one_line(entry.environment_label), f"config {entry.config}"
-
-
-def _row_of(value: float, low: float, high: float) -> int:
-    """0 is the top line."""
-    if high <= low:
-        return PLOT_HEIGHT // 2
-    share = math.log(value / low) / math.log(high / low)
-    return round((1 - share) * (PLOT_HEIGHT - 1))
 
 
 def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:

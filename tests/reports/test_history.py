@@ -11,7 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
-from harness.reports.history import histories, history_json, history_report, save_history_plot, terminal_plot
+from harness.reports.history import histories, history_json, history_report, save_history_plot
 from harness.store.entry import Entry, entry_of
 from tests.examples import failed, passed, timing
 from tests.reports.printed import printed as shown
@@ -73,34 +73,6 @@ def test_the_table_fits_eighty_columns() -> None:
 
 def test_names_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in printed(entry(1, 1.0, 1.1, problem="\x1b[2Jx", commit="\x1b[31m", environment_label="\x1b"))
-
-
-def test_the_terminal_plot_has_a_point_and_a_bar_for_each() -> None:
-    (series,) = histories([entry(1, 1.0, 1.0), entry(2, 2.0, 8.0), entry(3, 8.0, 8.0)])
-    assert terminal_plot(series) == "\n".join(
-        [
-            "       8× ┤ │●",
-            "          ┤ ●",
-            "          ┤ │",
-            "          ┤ │",
-            "          ┤ │",
-            "          ┤",
-            "       1× ┤●",
-            "          └─── oldest to newest",
-        ]
-    )
-
-
-def test_one_point_makes_no_plot() -> None:
-    (series,) = histories([entry(1, 1.0, 1.0), entry(2, None)])
-    assert terminal_plot(series) is None
-
-
-def test_equal_points_lie_on_one_line() -> None:
-    (series,) = histories([entry(1, 2.0, 2.0), entry(2, 2.0, 2.0)])
-    plot = terminal_plot(series)
-    assert plot is not None
-    assert [line for line in plot.splitlines() if "●" in line] == ["          ┤●●"]
 
 
 def test_json_has_an_object_per_evaluation_with_its_change() -> None:
