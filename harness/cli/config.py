@@ -13,7 +13,7 @@ import typer
 
 from harness.cli import settings
 from harness.cli.printing import print_json, print_report
-from harness.cli.settings import DEFAULTS, Command, CommandPath, Options, SettableOption, settable_options
+from harness.cli.settings import DEFAULTS, Command, CommandPath, Options, SettableOption, keys_of, settable_options
 from harness.errors import UsageError, refused
 
 config_app = typer.Typer(no_args_is_help=True, help="Which settings hold, and why; schemas for editors.")
@@ -181,22 +181,17 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 def _settings_schema(command_line: Command) -> dict[str, Any]:
     """harness.yaml: a section per command, and `defaults` with every option."""
-    options = settable_options(command_line)
-    top = _section()
-    every = {name: option for of_command in options.values() for name, option in of_command.items()}
-    top["properties"][DEFAULTS] = _section(every) | {
+    top = _section(keys_of(settable_options(command_line)))
+    top["properties"][DEFAULTS] |= {
         "description": "For every command that has the option; a command's own section is stronger."
     }
-    for path, of_command in options.items():
-        section = top
-        for word in path:
-            section = section["properties"].setdefault(word, _section())
-        section["properties"].update(_section(of_command)["properties"])
     return _file("harness.yaml: what the command line's options are set to", top)
 
 
-def _section(options: Mapping[str, SettableOption] | None = None) -> dict[str, Any]:
-    properties = {name: _option_schema(option) for name, option in sorted((options or {}).items())}
+def _section(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Commands stand in their order, options by name."""
+    ordered = sorted(keys.items(), key=lambda item: "" if isinstance(item[1], dict) else item[0])
+    properties = {name: _section(one) if isinstance(one, dict) else _option_schema(one[-1]) for name, one in ordered}
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 

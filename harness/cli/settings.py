@@ -122,6 +122,20 @@ def settable_options(group: Command) -> Options:
     }
 
 
+def keys_of(options: Options) -> dict[str, Any]:
+    """The keys that a file may have: a section for each command, and DEFAULTS, where a key sets the option of every
+    command that has it. At the end of a way stands the list of options that are set."""
+    keys: dict[str, Any] = {DEFAULTS: {}}
+    for path, of_command in options.items():
+        section = keys
+        for word in path:
+            section = section.setdefault(word, {})
+        for name, option in of_command.items():
+            section[name] = [option]
+            keys[DEFAULTS].setdefault(name, []).append(option)
+    return keys
+
+
 def read_settings(files: Sequence[SettingsFile], options: Options, context: typer.Context) -> Settings:
     """Every value of the files, checked as the command line would check it; the first file is the strongest.
 
@@ -130,11 +144,9 @@ def read_settings(files: Sequence[SettingsFile], options: Options, context: type
     """
     settings = Settings(tuple(file.label for file in files))
     for file in reversed(files):
-        for section in sorted(file.values, key=lambda name: name != DEFAULTS):  # what comes later is stronger
-            for option, value in _section(file, options, section):
-                place = DEFAULTS if section == DEFAULTS else ".".join(option.command)
-                checked = _value(file, f"{file.label}: {place}.{option.name}", option, value, context)
-                settings.values[option.command, option.parameter] = checked, file.label
+        for path, option, value in _set_by(file, keys_of(options), file.values):
+            checked = _value(file, f"{file.label}: {'.'.join((*path, option.name))}", option, value, context)
+            settings.values[option.command, option.parameter] = checked, file.label
     return settings
 
 
@@ -173,39 +185,24 @@ def _of_one_value(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is list else hint
 
 
-def _section(file: SettingsFile, options: Options, name: Any) -> Iterator[tuple[SettableOption, Any]]:
-    """Options with their values below one key at the top of a file."""
-    written = file.values[name]
-    if name != DEFAULTS:
-        yield from _command(file, options, (str(name),), written)
-        return
-    for key, value in _mapping(file, written, (DEFAULTS,)).items():
-        having = [of_command[_spelt(key)] for of_command in options.values() if _spelt(key) in of_command]
-        if not having:
-            valid = {option for of_command in options.values() for option in of_command}
-            near = did_you_mean(_spelt(key), valid)
-            raise InvalidFile(f"{file.label}: {DEFAULTS}.{key}: no command has this option.{near}")
-        yield from ((option, value) for option in having)
-
-
-def _command(
-    file: SettingsFile, options: Options, path: CommandPath, written: Any
-) -> Iterator[tuple[SettableOption, Any]]:
-    """Options with their values below the key of a command, or of a group of commands."""
-    below = {words[len(path)] for words in options if words[: len(path)] == path and len(words) > len(path)}
-    if path not in options and not below:
-        valid = {words[len(path) - 1] for words in options if words[: len(path) - 1] == path[:-1]}
-        valid |= {DEFAULTS} if len(path) == 1 else set()
-        raise InvalidFile(f"{file.label}: no command '{' '.join(path)}'.{did_you_mean(path[-1], valid)}")
-    known = options.get(path, {})
-    for key, value in _mapping(file, written, path).items():
-        if key in below:
-            yield from _command(file, options, (*path, key), value)
-        elif _spelt(key) in known:
-            yield known[_spelt(key)], value
+def _set_by(
+    file: SettingsFile, keys: Mapping[str, Any], written: Any, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], SettableOption, Any]]:
+    """Options with the section that sets them, and their values; what comes later is stronger."""
+    if not isinstance(written, dict | None):
+        where = f"{file.label}: {'.'.join(path)}"
+        raise InvalidFile(f"{where}: {type(written).__name__} where a mapping of options belongs")
+    for key, value in sorted((written or {}).items(), key=lambda item: item[0] != DEFAULTS):
+        spelt = str(key) if str(key) in keys else str(key).replace("_", "-")  # max_failures is max-failures
+        found = keys.get(spelt)
+        if isinstance(found, dict):
+            yield from _set_by(file, found, value, (*path, spelt))
+        elif found:
+            yield from ((path, option, value) for option in found)
         else:
-            near = did_you_mean(_spelt(key), {*known, *below})
-            raise InvalidFile(f"{file.label}: {'.'.join(path)}: unknown option '{key}'.{near}")
+            what = f"{'.'.join(path)}: unknown option '{key}'" if path else f"no command '{key}'"
+            what = f"{DEFAULTS}.{key}: no command has this option" if path == (DEFAULTS,) else what
+            raise InvalidFile(f"{file.label}: {what}.{did_you_mean(spelt, keys)}")
 
 
 def _value(file: SettingsFile, where: str, option: SettableOption, value: Any, context: typer.Context) -> Any:
@@ -231,17 +228,3 @@ def _text(where: str, option: SettableOption, file: SettingsFile, value: Any) ->
     if option.hint is Path:  # written in a file, so meant from there, wherever the command is called
         return str(file.path.parent / Path(str(value)).expanduser())
     return str(value)
-
-
-def _mapping(file: SettingsFile, written: Any, path: CommandPath) -> Mapping[str, Any]:
-    if written is None:
-        return {}
-    if not isinstance(written, dict):
-        where = f"{file.label}: {'.'.join(path)}"
-        raise InvalidFile(f"{where}: {type(written).__name__} where a mapping of options belongs")
-    return written
-
-
-def _spelt(key: object) -> str:
-    """max_failures is max-failures."""
-    return str(key).replace("_", "-")
