@@ -108,15 +108,9 @@ def prompt(problem: ProblemName) -> None:
 
     Example: harness prompt level1_26_GELU_
     """
-    from harness.reports import prompt_text
-    from harness.workspace.workspace import find_workspace
+    from harness.integrations import task_text
 
-    found = find_workspace(Path.cwd()).problem(problem)
-    text = prompt_text(
-        *(found.title, found.source, found.precision, found.changes, found.description),
-        *(found.backward, found.state),
-    )
-    typer.echo(text, nl=False)
+    typer.echo(task_text(problem), nl=False)
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
