@@ -225,7 +225,8 @@ def _fills_ns(measured: MetricTiming, arm: ArmName) -> list[int]:
 
 
 def _throttled(measured: MetricTiming) -> Iterator[str]:
-    given = [{word for word in turn.gpu.throttled if _is_serious(word)} for turn in measured.turns if turn.gpu]
+    states = [turn.gpu for turn in measured.turns if turn.gpu]
+    given = [{word for word in one.throttled if any(part in word.lower() for part in _HELD_BACK)} for one in states]
     held_back, why = sum(map(bool, given)), ", ".join(sorted(set().union(*given)))
     if held_back > _THROTTLED * len(given):
         yield f"clocks were held back in {held_back} of {len(given)} turns ({why}): cool the GPU, or measure on another"
@@ -258,10 +259,6 @@ def _late_calls(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str
 
 def _most_late(measured: MetricTiming) -> float:
     return _UNQUEUED_OF_MEANS if measured.is_averaged else _UNQUEUED
-
-
-def _is_serious(word: str) -> bool:
-    return any(part in word.lower() for part in _HELD_BACK)
 
 
 def _judged(measured: MetricTiming) -> tuple[ArmName, ArmName]:

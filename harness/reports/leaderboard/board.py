@@ -182,13 +182,10 @@ def _best(comparable: Sequence[Entry], conditions: BoardConditions) -> Entry | N
     Not the fastest, neither of one source nor of several: that would be the luckiest. Of twenty evaluations that differ
     by 0.3 % the fastest is 0.56 % too fast, and whoever measures more often, or on more GPUs, would be ahead.
     """
-    newest_judgement = {e.solution_sha256: e.verdict for e in comparable if _is_judgement(e)}
+    judged = (e for e in comparable if e.verdict.passed or e.verdict.blames_solution)
+    newest_judgement = {e.solution_sha256: e.verdict for e in judged}
     ranked = (e for e in reversed(comparable) if why_unranked(e, conditions) is None)
     return next((e for e in ranked if newest_judgement[e.solution_sha256].passed), None)
-
-
-def _is_judgement(entry: Entry) -> bool:
-    return entry.verdict.passed or entry.verdict.blames_solution
 
 
 def _ranked(standings: Iterable[Standing]) -> list[Standing]:
