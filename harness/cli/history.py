@@ -90,18 +90,17 @@ def plot(
 
     Example: harness plot maxpool2d shared_tile --format svg
     """
-    from harness.reports import PICTURE_FORMATS, pictures_json, pictures_of, write_pictures
+    from harness.reports import PICTURE_FORMATS, draw_pictures
 
     with open_store(results) as index:
         evaluations = _chosen(index, problem, solution)
     formats = list(dict.fromkeys(one.value for one in format)) if format else PICTURE_FORMATS
     for evaluation in evaluations:
-        pictures = pictures_of(evaluation)
-        files = write_pictures(pictures, output, formats)
+        shown = draw_pictures(evaluation, output, formats)
         if json:
-            print_json(pictures_json(pictures, files))
+            print_json(shown)
         else:
-            typer.echo("\n".join(map(str, files)))
+            typer.echo("\n".join(shown["files"]))
 
 
 def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluation]:

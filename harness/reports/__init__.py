@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.reports.leaderboard.rules import Wanted
     from harness.reports.machine import ceilings_json, ceilings_table, findings_table
     from harness.reports.numbers import format_speedup
-    from harness.reports.pictures import PICTURE_FORMATS, pictures_json, pictures_of, write_pictures
+    from harness.reports.pictures import PICTURE_FORMATS, draw_pictures
     from harness.reports.problem_check import problem_check_json, problem_check_report
     from harness.reports.prompt import feedback_text, prompt_text
     from harness.reports.run import run_report

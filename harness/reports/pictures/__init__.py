@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,39 +33,22 @@ _SPEEDS: dict[SpeedVerdict, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Pictures:
-    """The content of an evaluation's pictures. `roofline` is None in records that don't say how much work a call is."""
+def draw_pictures(evaluation: Evaluation, folder: Path, formats: Sequence[str]) -> dict[str, Any]:
+    """Write `<problem>-<solution>-<end of the id>-samples.svg` and the like; `formats` are of PICTURE_FORMATS.
 
-    evaluation: Evaluation
-    timing: Timing
-    samples: Samples
-    roofline: Roofline | None
+    Returns the numbers that they show: medians with their intervals, outliers, rates, ceilings.
 
-
-def pictures_of(evaluation: Evaluation) -> Pictures:
-    """Collect what the pictures show. Raises: UsageError where nothing was timed."""
+    Raises: UsageError where nothing was timed; MachineError where matplotlib is missing for a PNG, or the folder can't
+    be written.
+    """
     timing = evaluation.timing
     if timing is None:
         raise UsageError(_untimed(evaluation))
     samples = samples_of(timing)
-    return Pictures(evaluation, timing, samples, roofline_of(evaluation, samples.arms))
-
-
-def write_pictures(pictures: Pictures, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """`<problem>-<solution>-<end of the id>-samples.svg` and the like; `formats` are of PICTURE_FORMATS.
-
-    Raises: MachineError where matplotlib is missing for a PNG, or the folder can't be written.
-    """
-    name = _file_name(pictures.evaluation)
-    files = {folder / f"{name}-{kind}.{ending}": one for kind, one in _drawn(pictures) for ending in formats}
+    roofline = roofline_of(evaluation, samples.arms)  # None in records that don't say how much work a call is
+    name, drawn = _file_name(evaluation), list(_drawn(evaluation, timing, samples, roofline))
+    files = {folder / f"{name}-{kind}.{ending}": one for kind, one in drawn for ending in formats}
     save(files)
-    return list(files)
-
-
-def pictures_json(pictures: Pictures, files: Sequence[Path]) -> dict[str, Any]:
-    """The numbers that the pictures show: medians with their intervals, outliers, rates, ceilings."""
-    evaluation, roofline = pictures.evaluation, pictures.roofline
     return {
         "id": evaluation.id,
         "problem": evaluation.problem.name,
@@ -73,7 +56,7 @@ def pictures_json(pictures: Pictures, files: Sequence[Path]) -> dict[str, Any]:
         "files": [str(path) for path in files],
         "operations_per_byte": roofline and roofline.intensity,
         "ceilings": asdict(roofline.roof) if roofline and roofline.roof else None,
-        "arms": list(_arms_json(pictures)),
+        "arms": list(_arms_json(samples, roofline)),
     }
 
 
@@ -86,9 +69,9 @@ def speed_words(timing: Timing) -> str:
     return f"{_SPEEDS[timing.speed]} {baseline}: {format_speedup(speedup)}, 95 % interval{noise}"
 
 
-def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:
-    points = {point.arm.name: point for point in pictures.roofline.points} if pictures.roofline else {}
-    for arm in pictures.samples.arms:
+def _arms_json(samples: Samples, roofline: Roofline | None) -> Iterator[dict[str, Any]]:
+    points = {point.arm.name: point for point in roofline.points} if roofline else {}
+    for arm in samples.arms:
         point = points.get(arm.name)
         yield {
             "arm": arm.name,
@@ -105,13 +88,15 @@ def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:
         }
 
 
-def _drawn(pictures: Pictures) -> Iterator[tuple[str, Picture]]:
-    title, lines = _heading(pictures.evaluation, pictures.timing)
+def _drawn(
+    evaluation: Evaluation, timing: Timing, samples: Samples, roofline: Roofline | None
+) -> Iterator[tuple[str, Picture]]:
+    title, lines = _heading(evaluation, timing)
     head, top = heading(title, lines)
-    marks, bottom = draw_samples(pictures.samples, top)
+    marks, bottom = draw_samples(samples, top)
     yield "samples", Picture((*head, *marks), bottom, _WIDTH, f"{title}: the calls of each arm")
-    if pictures.roofline:
-        marks, bottom = draw_roofline(pictures.roofline, top)
+    if roofline:
+        marks, bottom = draw_roofline(roofline, top)
         yield "roofline", Picture((*head, *marks), bottom, _WIDTH, f"{title}: what each arm achieved")
 
 

@@ -14,7 +14,7 @@ from harness.errors import MachineError, UsageError
 from harness.model.arms import ArmName, Baseline
 from harness.model.evaluation import Evaluation, Work
 from harness.model.timing import Timing, Turn
-from harness.reports.pictures import pictures_json, pictures_of, speed_words, write_pictures
+from harness.reports.pictures import draw_pictures, speed_words
 from tests.examples import failed, passed, sim_environment, timing, with_light
 from tests.wording import tells
 
@@ -37,12 +37,16 @@ def scripted(baselines: tuple[Baseline, ...] = ("eager",), outlier_ns: int | Non
     return Timing("full", tuple(turns), baselines)
 
 
+def written(evaluation: Evaluation, folder: Path, formats: list[str]) -> list[Path]:
+    return [Path(name) for name in draw_pictures(evaluation, folder, formats)["files"]]
+
+
 @pytest.fixture
 def texts(tmp_path: Path):  # type: ignore[no-untyped-def]
     """All texts of the SVGs of an evaluation, by the kind of picture."""
 
     def read(evaluation: Evaluation) -> dict[str, list[str]]:
-        files = write_pictures(pictures_of(evaluation), tmp_path, ["svg"])
+        files = written(evaluation, tmp_path, ["svg"])
         return {path.stem.rpartition("-")[2]: _texts(path) for path in files}
 
     return read
@@ -128,15 +132,14 @@ def test_a_record_without_work_has_no_roofline(texts) -> None:  # type: ignore[n
 
 
 def test_the_same_evaluation_gives_the_same_svg(tmp_path: Path) -> None:
-    pictures = pictures_of(with_light(passed(timing=scripted()), CONVOLUTION))
-    first, second = (write_pictures(pictures, tmp_path / name, ["svg"]) for name in ("a", "b"))
+    evaluation = with_light(passed(timing=scripted()), CONVOLUTION)
+    first, second = (written(evaluation, tmp_path / name, ["svg"]) for name in ("a", "b"))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_files_are_named_after_the_evaluation(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    pictures = pictures_of(passed(timing=timing(), work=POOLING))
-    files = write_pictures(pictures, tmp_path / "new" / "folder", ["svg", "png"])
+    files = written(passed(timing=timing(), work=POOLING), tmp_path / "new" / "folder", ["svg", "png"])
     assert [path.relative_to(tmp_path).as_posix() for path in files] == [
         "new/folder/maxpool2d-tiled-b1084b09-samples.svg",
         "new/folder/maxpool2d-tiled-b1084b09-samples.png",
@@ -149,7 +152,7 @@ def test_files_are_named_after_the_evaluation(tmp_path: Path) -> None:
 def test_hostile_names_are_drawn_and_lead_nowhere_else(tmp_path: Path) -> None:
     evaluation = passed("../../$x^", timing=timing(), id="20261121T000000-/etc")
     hostile = replace(evaluation, problem=replace(evaluation.problem, name="</svg>\x00\u202e"))
-    (path,) = write_pictures(pictures_of(hostile), tmp_path, ["svg"])
+    (path,) = written(hostile, tmp_path, ["svg"])
     assert path == tmp_path / "_svg_-_.._x_-_etc-samples.svg"
     ElementTree.parse(path)
 
@@ -158,13 +161,14 @@ def test_one_call_of_each_arm_can_be_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     turns = (Turn("eager", 0, (5,), 9), Turn("solution", 0, (5,), 9))
     evaluation = with_light(passed(timing=Timing("full", turns)), Work(1, 1))
-    assert len(write_pictures(pictures_of(evaluation), tmp_path, ["png"])) == 2
+    assert len(written(evaluation, tmp_path, ["png"])) == 2
 
 
 def test_numbers_are_those_of_the_pictures(tmp_path: Path) -> None:
     evaluation = with_light(passed(timing=timing(solution_ns=2_000_000)), POOLING)
-    found = pictures_json(pictures_of(evaluation), [tmp_path / "x.svg"])
-    assert (found["id"], found["files"]) == ("20261121T031040-b1084b09", [str(tmp_path / "x.svg")])
+    found = draw_pictures(evaluation, tmp_path, ["svg"])
+    names = [f"maxpool2d-tiled-b1084b09-{kind}.svg" for kind in ("samples", "roofline")]
+    assert (found["id"], found["files"]) == ("20261121T031040-b1084b09", [str(tmp_path / name) for name in names])
     assert found["operations_per_byte"] is None
     assert found["ceilings"]["memory_bytes_per_s"] == pytest.approx(3.352e12)
     assert found["arms"][1] == {
@@ -193,24 +197,24 @@ def test_numbers_are_those_of_the_pictures(tmp_path: Path) -> None:
         (passed(), "of maxpool2d/tiled has no times to draw: it ran without timing"),
     ],
 )
-def test_without_times_there_is_nothing_to_draw(evaluation: Evaluation, why: str) -> None:
+def test_without_times_there_is_nothing_to_draw(evaluation: Evaluation, why: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=why):
-        pictures_of(evaluation)
+        draw_pictures(evaluation, tmp_path, ["svg"])
 
 
 def test_without_matplotlib_there_is_svg_and_for_png_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    pictures = pictures_of(passed(timing=timing()))
+    evaluation = passed(timing=timing())
     with pytest.raises(MachineError, match=r"harness\[plots\]"):
-        write_pictures(pictures, tmp_path / "new", ["svg", "png"])
+        draw_pictures(evaluation, tmp_path / "new", ["svg", "png"])
     assert not (tmp_path / "new").exists()
-    assert len(write_pictures(pictures, tmp_path / "new", ["svg"])) == 1
+    assert len(written(evaluation, tmp_path / "new", ["svg"])) == 1
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MachineError, match="file"):
-        write_pictures(pictures_of(passed(timing=timing())), tmp_path / "file" / "in", ["svg"])
+        written(passed(timing=timing()), tmp_path / "file" / "in", ["svg"])
 
 
 def test_a_hundred_thousand_calls_stay_a_small_file(tmp_path: Path) -> None:
@@ -220,7 +224,7 @@ def test_a_hundred_thousand_calls_stay_a_small_file(tmp_path: Path) -> None:
         for block in range(10)
         for arm in ("eager", "solution")
     ]
-    (path,) = write_pictures(pictures_of(passed(timing=Timing("full", tuple(turns)))), tmp_path, ["svg"])
+    (path,) = written(passed(timing=Timing("full", tuple(turns))), tmp_path, ["svg"])
     assert path.stat().st_size < 8_000_000
 
 
