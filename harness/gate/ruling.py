@@ -237,13 +237,12 @@ def _speed_finding(
 
 
 def _attempt(evaluation: Evaluation, answers: SpeedAnswers) -> GateAttempt:
-    timing = evaluation.timing
     return GateAttempt(
         evaluation=evaluation.id,
         run=evaluation.run,
         verdict=evaluation.verdict,
         duration_s=evaluation.duration_s,
-        speedup=answers.speedup or (timing.speedup if timing else None),
+        speedup=answers.speedup or evaluation.speedup,
         against_snapshot=answers.against_snapshot,
         speed=answers.change,
     )

@@ -89,8 +89,7 @@ class SpeedAnswers:
 
 def speed_answers(evaluation: Evaluation, accepted: Accepted | None, demands: Policy) -> SpeedAnswers:
     """`accepted` is an entry that this evaluation may be compared with, see counterpart(); None: nothing to compare."""
-    timing = evaluation.timing
-    speedup = timing.speedup if timing else None
+    timing, speedup = evaluation.timing, evaluation.speedup
     change: Speed | None = "inconclusive" if accepted else None
     least: Speed | None = "inconclusive" if demands.least_speedup is not None else None
     if timing is None or speedup is None or timing.is_doubtful:

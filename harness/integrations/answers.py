@@ -40,7 +40,7 @@ def reward_of(evaluation: Evaluation) -> float | None:
     """1 for a right answer, more or less by the log of its speed-up's lower bound; -0.5 for a wrong one, -1 for one
     that doesn't compile; None where the solution isn't to blame."""
     if evaluation.verdict.passed:
-        speedup = evaluation.timing.speedup if evaluation.timing else None
+        speedup = evaluation.speedup
         return 1.0 if speedup is None else 1.0 + max(-1.0, min(3.0, math.log(speedup.low)))
     if not evaluation.verdict.blames_solution:
         return None

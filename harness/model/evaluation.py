@@ -11,12 +11,14 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeInt
 from pydantic.dataclasses import dataclass
 
+from harness.model.arms import Metric
 from harness.model.build import CompiledBaseline, ExtensionBuild
 from harness.model.ceilings import Ceilings, RateSource
 from harness.model.check import Check, DerivedTolerance, Evidence
 from harness.model.config import Config, ConfinementLevel
 from harness.model.environment import Environment
 from harness.model.record import RECORD
+from harness.model.statistics import Interval
 from harness.model.timing import Timing, missed_precision
 from harness.model.trace import Trace
 from harness.model.verdict import Verdict
@@ -222,6 +224,24 @@ class Evaluation:
         return evaluation_key(self.problem, self.solution, self.cases, self.config, self.environment)
 
     @property
+    def metric(self) -> Metric | None:
+        """The metric of the headline; None, like what follows, where nothing was timed."""
+        return self.timing.metric if self.timing else None
+
+    @property
+    def speedup(self) -> Interval | None:
+        """The headline; None also where the timing claims no ratio."""
+        return self.timing.speedup if self.timing else None
+
+    @property
+    def baseline_ns(self) -> float | None:
+        return self.timing.time_ns(self.timing.baselines[0]) if self.timing else None
+
+    @property
+    def solution_ns(self) -> float | None:
+        return self.timing.time_ns("solution") if self.timing else None
+
+    @property
     def is_fragile(self) -> bool:
         """True where it passed, though its results don't last or are wrong far from the problem as drawn."""
         return self.verdict.passed and (bool(self.fragile) or self.keeps_output)
@@ -230,9 +250,9 @@ class Evaluation:
     def share_of_light(self) -> float | None:
         """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark. It is
         None where nothing was timed, or no ceilings are known."""
-        if self.speed_of_light is None or self.timing is None:
+        if self.speed_of_light is None or self.solution_ns is None:
             return None
-        return self.speed_of_light.ns / self.timing.time_ns("solution")
+        return self.speed_of_light.ns / self.solution_ns
 
     @property
     def own_share(self) -> float | None:

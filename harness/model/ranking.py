@@ -35,9 +35,9 @@ def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
     """
     ordered = sorted(evaluations, key=_fastest_first)
     invalid = invalid_problems(ordered)
-    leading = leading_metric(metric_of(e) for e in ordered)
-    others = [other_metric(metric_of(e), leading) for e in ordered]
-    speedups = [None if e.problem.name in invalid else speedup_of(e) for e in ordered]
+    leading = leading_metric(e.metric for e in ordered)
+    others = [other_metric(e.metric, leading) for e in ordered]
+    speedups = [None if e.problem.name in invalid else e.speedup for e in ordered]
     lows = sorted(own.low for own, other in zip(speedups, others, strict=True) if own and not other)
     ranked = [
         Ranked(None if other else rank_among(own, lows), e, other)
@@ -67,19 +67,9 @@ def other_metric(metric: Metric | None, leading: Metric | None) -> str | None:
     return f"measured as {metric}, others as {leading}"
 
 
-def metric_of(evaluation: Evaluation) -> Metric | None:
-    """Return the metric of the headline."""
-    return evaluation.timing.metric if evaluation.timing else None
-
-
 def rank_among(own: Interval | None, lows: Sequence[float]) -> int | None:
     """The rank of an interval among those whose lower bounds are given, in ascending order."""
     return None if own is None else 1 + len(lows) - bisect_right(lows, own.high)
-
-
-def speedup_of(evaluation: Evaluation) -> Interval | None:
-    """The headline speed-up of what passed and was timed."""
-    return evaluation.timing.speedup if evaluation.timing else None
 
 
 @dataclass(frozen=True)
@@ -104,8 +94,8 @@ def fast_p(evaluations: Sequence[Evaluation], thresholds: Sequence[float] = FAST
     Evaluations that blame nobody's solution (`unsupported`, `invalid_problem`, `harness_error`), and passed ones
     that weren't timed, are no samples. No two metrics are mixed, see of_totals().
     """
-    samples = [e for e in of_totals(evaluations)[0] if e.verdict.blames_solution or speedup_of(e)]
-    return fast_p_of([interval for e in samples if (interval := speedup_of(e))], len(samples), thresholds)
+    samples = [e for e in of_totals(evaluations)[0] if e.verdict.blames_solution or e.speedup]
+    return fast_p_of([e.speedup for e in samples if e.speedup], len(samples), thresholds)
 
 
 def fast_p_of(speedups: Sequence[Interval], samples: int, thresholds: Sequence[float] = FAST_P) -> tuple[FastP, ...]:
@@ -134,7 +124,7 @@ class Summary:
 def summarise(evaluations: Sequence[Evaluation]) -> Summary:
     """Return counts per verdict, the mean speed-up of those that were timed, and the fast_p curve."""
     counted, left_out = of_totals(evaluations)
-    speedups = [interval for e in counted if (interval := speedup_of(e))]
+    speedups = [e.speedup for e in counted if e.speedup]
     counts = Counter(e.verdict for e in evaluations)
     return Summary(
         evaluated=len(evaluations),
@@ -164,8 +154,8 @@ def of_totals(evaluations: Iterable[Evaluation]) -> tuple[list[Evaluation], tupl
     kept: list[Evaluation] = []
     left_out: set[str] = set()
     for (name, _), own in problems.items():
-        if leading_metric(map(metric_of, own)) in (None, "gpu_cold"):
-            kept += [e for e in own if metric_of(e) in (None, "gpu_cold")]
+        if leading_metric(e.metric for e in own) in (None, "gpu_cold"):
+            kept += [e for e in own if e.metric in (None, "gpu_cold")]
         else:
             left_out.add(name)
     return kept, tuple(sorted(left_out))
@@ -182,5 +172,5 @@ def best_per_problem(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 
 
 def _fastest_first(evaluation: Evaluation) -> tuple[bool, float, str]:
-    speedup = speedup_of(evaluation)
-    return (not evaluation.verdict.passed, -speedup.estimate if speedup else 0.0, evaluation.solution.name)
+    estimate = evaluation.speedup.estimate if evaluation.speedup else 0.0
+    return (not evaluation.verdict.passed, -estimate, evaluation.solution.name)

@@ -15,7 +15,6 @@ from harness.model.ranking import (
     Summary,
     best_per_problem,
     leading_metric,
-    metric_of,
     of_totals,
     rank,
     summarise,
@@ -116,8 +115,8 @@ def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
 
 def _times_of_baseline(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
     """Show the baseline's times that those of the leading metric are compared with."""
-    metric = leading_metric(map(metric_of, evaluations))
-    timings = [e.timing for e in evaluations if e.timing and e.timing.metric == metric]
+    metric = leading_metric(e.metric for e in evaluations)
+    timings = [e.timing for e in evaluations if e.timing and e.metric == metric]
     if timings:
         baseline = timings[0].baselines[0]
         times = sorted(timing.time_ns(baseline) for timing in timings if baseline in timing.baselines)
@@ -194,7 +193,7 @@ def _summary(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     if over := [one.speedup for one in fastest if one and one.speedup]:
         mean = format_speedup(geometric_mean(over))
         yield Line(f"over the fastest baseline of each of {several(len(over), 'solution')}: {mean}")
-    best = [interval for e in best_per_problem(evaluations) if e.timing and (interval := e.timing.speedup)]
+    best = [e.speedup for e in best_per_problem(evaluations) if e.speedup]
     if best and len(problems) > 1:
         mean = format_speedup(geometric_mean(best))
         yield Line(f"over the best of each of {several(len(best), 'problem')}, of {len(problems)}: {mean}")

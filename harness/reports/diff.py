@@ -12,7 +12,6 @@ from harness.model.evaluation import Evaluation
 from harness.model.record import as_json
 from harness.model.statistics import Interval, ratio
 from harness.reports.blocks import Block, Column, Line, Prose, Section, Span, Table, Tone, Words, verdict_span
-from harness.reports.evaluation import solution_ns
 from harness.reports.numbers import format_error, format_moment, format_ms, format_speedup
 from harness.reports.terminal import reporting
 
@@ -101,7 +100,7 @@ def difference_json(found: Difference) -> dict[str, Any]:
         "old": found.old.id,
         "new": found.new.id,
         "verdicts": [found.old.verdict.value, found.new.verdict.value],
-        "solution_ns": [solution_ns(found.old), solution_ns(found.new)],
+        "solution_ns": [found.old.solution_ns, found.new.solution_ns],
         "speed": asdict(found.speed) if found.speed else None,
         "judgement": found.judgement,
         "caution": found.caution,
@@ -143,8 +142,8 @@ def _overview(found: Difference) -> Table:
         ("at (UTC)", *(format_moment(e.started_at, to_seconds=True) for e in both)),
         ("verdict", *(verdict_span(e.verdict) for e in both)),
         ("err/tol", *(format_error(e.checks) for e in both)),
-        ("ms", *(format_ms(solution_ns(e)) for e in both)),
-        ("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both)),
+        ("ms", *(format_ms(e.solution_ns) for e in both)),
+        ("speed-up", *(format_speedup(e.speedup) for e in both)),
     ]
     return Table((Column(""), Column("first"), Column("second")), rows)
 

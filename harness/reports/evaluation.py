@@ -72,11 +72,6 @@ def judgement(evaluation: Evaluation) -> list[Span]:
     return [verdict_span(evaluation.verdict), *fragile]
 
 
-def solution_ns(evaluation: Evaluation) -> float | None:
-    """The solution's time; None where it wasn't timed."""
-    return evaluation.timing.time_ns("solution") if evaluation.timing else None
-
-
 def simulated_words(evaluations: Sequence[Evaluation]) -> str:
     """Say what verdicts of the simulator are worth. It looks for races in what was built: never in Triton kernels."""
     without = "not verified on a GPU; times are not measured"

@@ -9,7 +9,7 @@ from harness.model.verdict import Verdict
 from harness.reports.bare_files import by_its_files
 from harness.reports.baselines import baselines_blocks
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, number, table_of
-from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words, solution_ns
+from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words
 from harness.reports.numbers import (
     format_error,
     format_ms,
@@ -28,8 +28,8 @@ LIGHT = "SOL"
 
 SOLUTION: ColumnOf[Evaluation] = (Column("solution", is_name=True), lambda one: one.solution.name)
 TIMES: Sequence[ColumnOf[Evaluation]] = (
-    (number("ms"), lambda one: format_ms(solution_ns(one))),
-    (number("speed-up [95 %]"), lambda one: format_speedup(one.timing.speedup if one.timing else None)),
+    (number("ms"), lambda one: format_ms(one.solution_ns)),
+    (number("speed-up [95 %]"), lambda one: format_speedup(one.speedup)),
 )
 
 
@@ -164,15 +164,10 @@ def _results(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     if any(one.environment.backend == "cuda" for one in evaluations):
         timed = (one.timing.baselines[0] for one in evaluations if one.timing)
         asked = next(timed, evaluations[0].config.timing.baselines[0])
-        columns += [(number(f"{asked} ms", is_extra=True), _baseline_time), *TIMES]
+        columns += [(number(f"{asked} ms", is_extra=True), lambda one: format_ms(one.baseline_ns)), *TIMES]
     further, note = shares(evaluations)
     yield table_of(evaluations, [*columns, *further])
     yield from note
-
-
-def _baseline_time(evaluation: Evaluation) -> str:
-    timing = evaluation.timing
-    return format_ms(timing.time_ns(timing.baselines[0]) if timing else None)
 
 
 def _speeds(evaluations: Sequence[Evaluation]) -> str:
@@ -204,5 +199,5 @@ def _held_to(evaluation: Evaluation) -> str:
 
 
 def _fastest_first(evaluation: Evaluation) -> tuple[bool, float, str]:
-    time = solution_ns(evaluation)
+    time = evaluation.solution_ns
     return (not evaluation.verdict.passed, float("inf") if time is None else time, evaluation.solution.name)

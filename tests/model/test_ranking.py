@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.model.evaluation import Evaluation, ProblemRef
-from harness.model.ranking import best_per_problem, fast_p, rank, speedup_of, summarise
+from harness.model.ranking import best_per_problem, fast_p, rank, summarise
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from tests.examples import failed, passed, sim_environment, timing
@@ -63,7 +63,7 @@ def test_nothing_has_no_ranking() -> None:
 
 
 def test_too_few_blocks_have_no_speedup() -> None:
-    assert speedup_of(passed(timing=timing(blocks=5))) is None
+    assert passed(timing=timing(blocks=5)).speedup is None
 
 
 def test_fast_p_is_the_share_of_samples_that_are_correct_and_faster_than_p() -> None:
