@@ -172,8 +172,7 @@ def _of_evaluation(evaluation: Evaluation, rule: Rule, level: Level, message: st
 def _reason(evaluation: Evaluation) -> str:
     failure = evaluation.failure
     assert failure is not None
-    checks = ", ".join(dict.fromkeys(one.check for one in failure.evidence))
-    place = [f"check {checks}"] if checks else []
+    place = [f"check {failure.seen_by}"] if failure.evidence else []
     place += [f"case {failure.case}"] if failure.case else []
     return failure.reason + (f" ({', '.join(place)})" if place else "")
 

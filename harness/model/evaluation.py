@@ -78,6 +78,11 @@ class Failure:
     evidence: tuple[Evidence, ...] = ()
     """Evidence of a deception: there is some exactly where the verdict is `cheating`."""
 
+    @property
+    def seen_by(self) -> str:
+        """'wall_clock, tail': the checks that saw it; '' where none did."""
+        return ", ".join(dict.fromkeys(one.check for one in self.evidence))
+
 
 @dataclass(frozen=True, config=RECORD)
 class Work:

@@ -25,7 +25,6 @@ from harness.model.verdict import Verdict
 from harness.reports.baselines import over_table, remarks_on_baselines
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, number, table_of
 from harness.reports.evaluation import judgement, simulated_words
-from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.run import (
     SOLUTION,
@@ -163,7 +162,7 @@ def _brief(evaluation: Evaluation) -> Line:
     """A failure in a line."""
     assert evaluation.failure is not None
     name = f"{evaluation.problem.name}/{evaluation.solution.name}"
-    checks = seen_by(evaluation.failure)
+    checks = evaluation.failure.seen_by
     reason = f"{f' ({checks})' if checks else ''}: {evaluation.failure.reason}"
     room = _LONGEST_REASON - len(name) - len(evaluation.verdict.value)
     return Line((Span(name, "strong"), " ", *judgement(evaluation)[:1], cut(reason, max(room, 1))))

@@ -18,7 +18,7 @@ from harness.model.roofline import share_of_baseline, shares_of_parts
 from harness.model.verdict import Verdict
 from harness.reports.bare_files import by_its_files
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, number, verdict_span
-from harness.reports.evidence import evidence_blocks, seen_by, short_name, trace_blocks
+from harness.reports.evidence import evidence_blocks, short_name, trace_blocks
 from harness.reports.numbers import (
     derived_words,
     format_error,
@@ -86,8 +86,8 @@ def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> I
     """Say why it failed and what to do next; the details when asked for. Where the simulator has seen a fault, its line
     and what else was seen are no details."""
     yield Prose(by_its_files(evaluation, failure.reason))
-    if checks := seen_by(failure):
-        yield Line(f"seen by: {checks} (see 'harness explain {failure.evidence[0].check}')")
+    if failure.evidence:
+        yield Line(f"seen by: {failure.seen_by} (see 'harness explain {failure.evidence[0].check}')")
     details = failure.details
     if details and not verbose and evaluation.verdict not in _DETAILS_AT_ONCE:
         details = details.partition("\n\n")[0] if _QUOTED_LINE.match(details) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.model.check import Evidence
-from harness.model.evaluation import Failure
 from harness.model.plural import several
 from harness.model.trace import Trace, TracedKernel
 from harness.reports.blocks import Block, Column, Line, Pairs, Span, Table, number
@@ -23,11 +22,6 @@ _UNITS = {
 """Units by the end of a number's name, the longest ends first."""
 _NAME_LENGTH = 60
 _MOST_KERNELS = 12
-
-
-def seen_by(failure: Failure | None) -> str | None:
-    """'wall_clock, tail': the checks that saw it; None where none did."""
-    return ", ".join(dict.fromkeys(one.check for one in failure.evidence)) or None if failure else None
 
 
 def evidence_blocks(evidence: Sequence[Evidence]) -> Iterator[Block]:

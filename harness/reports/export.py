@@ -24,7 +24,6 @@ from harness.model.kernelbench import (
 from harness.model.record import as_json
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Column, Table, number
-from harness.reports.evidence import seen_by
 from harness.reports.terminal import Report
 from harness.reports.timing import TIMING_CELLS, arm_numbers, timing_cells
 from harness.reports.untrusted import harmless
@@ -221,6 +220,6 @@ def _metadata(evaluation: Evaluation) -> dict[str, Any]:
         facts["own_share"] = evaluation.own_share
     if evaluation.failure:
         facts["error"] = evaluation.failure.reason
-        if checks := seen_by(evaluation.failure):
-            facts["seen_by"] = checks
+        if evaluation.failure.evidence:
+            facts["seen_by"] = evaluation.failure.seen_by
     return facts

@@ -8,7 +8,6 @@ from typing import Any
 from harness.model.evaluation import Evaluation, Failure
 from harness.model.timing import Timing
 from harness.reports.bare_files import by_its_files
-from harness.reports.evidence import seen_by
 from harness.reports.markdown import fenced
 from harness.reports.numbers import format_speedup
 from harness.reports.untrusted import harmless, one_line, shortened
@@ -99,8 +98,8 @@ def _pieces(evaluation: Evaluation) -> Iterator[str]:
 def _failure(evaluation: Evaluation, failure: Failure) -> Iterator[str]:
     where = f" (case {one_line(failure.case)})" if failure.case else ""
     yield f"# What failed{where}\n\n{one_line(by_its_files(evaluation, failure.reason))}"
-    if checks := seen_by(failure):
-        yield f"Seen by: {one_line(str(checks))}"
+    if failure.evidence:
+        yield f"Seen by: {failure.seen_by}"
     if failure.details:
         yield fenced(shortened(by_its_files(evaluation, failure.details), _LONGEST_DETAILS))
     yield f"# What to do next\n\n{one_line(by_its_files(evaluation, failure.next_step))}"

@@ -10,7 +10,7 @@ from harness.model.trace import Trace, TracedKernel
 from harness.reports.blocks import Span, Table
 from harness.reports.compare import compare_report
 from harness.reports.evaluation import findings, show_report
-from harness.reports.evidence import kernel_rows, numbers_of, seen_by, short_name, trace_words
+from harness.reports.evidence import kernel_rows, numbers_of, short_name, trace_words
 from harness.reports.export import to_kernelbench
 from harness.reports.run import run_report
 from tests.examples import cheated, check, comparison, failed, passed, trace
@@ -142,9 +142,10 @@ def test_several_checks_are_named_once_each() -> None:
     assert evaluation.failure is not None
     tail = evaluation.failure.evidence[0]
     clock = Evidence("wall_clock", "a call costs 5 ms more than is claimed")
-    assert seen_by(replace(evaluation.failure, evidence=(clock, tail, tail))) == "wall_clock, tail"
-    assert seen_by(failed().failure) is None
-    assert seen_by(None) is None
+    assert replace(evaluation.failure, evidence=(clock, tail, tail)).seen_by == "wall_clock, tail"
+    unseen = failed().failure
+    assert unseen is not None
+    assert unseen.seen_by == ""
 
 
 def test_numbers_are_shown_in_the_unit_of_their_name() -> None:
