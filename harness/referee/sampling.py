@@ -245,9 +245,9 @@ def _take_sampled_turn(
 @dataclass(eq=False)
 class _SampledAnswer:
     """The right answer for the whole case, or by rows alone for the first and the last row (dimension 0) that the
-    sampled blocks touched. What counts is what they wrote; of a whole case all, where that is nothing.
+    sampled blocks touched. What counts is what they wrote; where that is nothing but zeros, all but the poison.
 
-    Raises: SolutionFailed where rows are wanted, and nothing was written at all.
+    Raises: SolutionFailed where rows are wanted, and nothing was written at all of one that isn't zero.
     """
 
     buffers: Buffers
@@ -259,13 +259,18 @@ class _SampledAnswer:
     """Outputs of a whole case after the launch and without it; what it changed counts."""
 
     def __post_init__(self) -> None:
-        self._rows: list[list[int]] | None = None
-        if not self.is_whole:
-            pairs = zip(self.buffers.outputs(), self.buffers.output_buffers(), strict=True)
-            found = [_require_written(_written_rows(output, buffer)) for output, buffer in pairs]
-            self._rows = [list(dict.fromkeys((int(rows[0]), int(rows[-1])))) for rows in found]
+        pairs = list(zip(self.buffers.outputs(), self.buffers.output_buffers(), strict=True))
+        rows = [_outermost(_written_rows(output, buffer), len(output)) for output, buffer in pairs if not self.is_whole]
+        self._rows = None if self.is_whole else rows
         self.scope: Scope = "complete" if self.is_whole else "row"
         self.want = self._of_each_output(self.setting.oracle.answer)
+        for (output, buffer), want in zip(pairs, self.want, strict=True):
+            if not self.is_whole and want.any() and not _written_rows(output, buffer).numel():
+                raise SolutionFailed(
+                    Verdict.WRONG_VALUES,
+                    "the sampled blocks, the first and the last among them, wrote nothing into the output",
+                    next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
+                )
 
     @property
     def is_divided(self) -> bool:
@@ -295,7 +300,8 @@ class _SampledAnswer:
             comparison = Comparison(tuple(output.shape), output.dtype, tolerances[number])
             spans = self._spans(number, output, is_all)
             if not spans:
-                comparison.add(output, want)
+                only = None if is_all or not output.dim() else _was_written(output, or_is_zero=True)
+                comparison.add(output, want, only=only)
             for start, stop, first in spans:
                 part = output[start:stop]
                 only = None if is_all else _was_written(part)
@@ -360,14 +366,9 @@ def _judge(answer: _SampledAnswer, setting: Setting, is_all: bool = False) -> tu
     return compared
 
 
-def _require_written(rows: torch.Tensor) -> torch.Tensor:
-    if rows.numel():
-        return rows
-    raise SolutionFailed(
-        Verdict.WRONG_VALUES,
-        "the sampled blocks, the first and the last among them, wrote nothing into the output",
-        next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
-    )
+def _outermost(rows: torch.Tensor, count: int) -> list[int]:
+    """The first and the last of the rows, or of all, where there is none."""
+    return list(dict.fromkeys((int(rows[0]), int(rows[-1])) if rows.numel() else (0, count - 1)))
 
 
 def _written_rows(output: torch.Tensor, buffer: SharedBuffer) -> torch.Tensor:
@@ -399,10 +400,10 @@ def _runs(rows: torch.Tensor, output: torch.Tensor) -> Iterator[tuple[int, int]]
             yield start, min(start + most, int(run[-1]) + 1)
 
 
-def _was_written(part: torch.Tensor) -> torch.Tensor:
+def _was_written(part: torch.Tensor, or_is_zero: bool = False) -> torch.Tensor:
     """Tell which elements were written. An unwritten one is zero (a hole of the file) or the allocation's poison."""
     bits = _bits(part)
-    found = (bits != 0) & (bits != -1)
+    found = (bits != -1) & ((bits != 0) | or_is_zero)
     return found.any(dim=-1) if part.is_complex() else found
 
 

@@ -132,6 +132,20 @@ def test_an_output_that_nobody_wrote_does_not_pass(tmp_path: Path) -> None:
     assert verdict_of(setting, computing(lambda x: torch.zeros(())))[0] is Verdict.WRONG_VALUES
 
 
+def some_zeros(x: torch.Tensor) -> torch.Tensor:
+    """Return the allocation's poison, of which a block has written a part."""
+    made = torch.full(x.shape, -1, dtype=torch.int32).view(torch.float32)
+    made[:, :1] = 0
+    return made
+
+
+def test_zeros_beside_what_nobody_wrote_are_right(tmp_path: Path, yaml: str) -> None:
+    """Zeros can't be told from holes of the file, and elements of blocks that didn't run blame nobody."""
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x * 0"), yaml), computing(some_zeros))
+    assert outcome.failed is None
+    assert [check.passed for check in outcome.checks] == [True]
+
+
 @pytest.mark.usefixtures("one_launch")
 @pytest.mark.parametrize(("yaml", "scope"), [("", "complete"), ("independent_batch: true\n", "row")])
 def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(
