@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import operator
 import os
 import sys
 from collections import Counter
@@ -25,7 +26,7 @@ from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_compiler import TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
 from harness.devices.sim.triton_formats import offer_formats
-from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_launched_wrongly, is_of_kernel, is_refused
+from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.devices.sim.triton_logic import offer_logic
 from harness.sandbox.wire.device import Account, Finding
@@ -159,13 +160,13 @@ class TritonKernels:
             init(executor, fn, *rest, **more)
             kinds = inspect.get_annotations(fn)
             executor.constexprs = [name for name, kind in kinds.items() if _NO_TENSOR in str(kind)]
-            executor.grid = _launched_grid(executor.grid)
             executor.fn = _Programs(executor.fn, lambda: self._current().begins(grid.grid_idx, grid.grid_dim))
 
         return made
 
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
+            executor.grid = _launched_grid(executor, args, kwargs)
             if self.is_captured(lambda: launched(executor, *args, **kwargs)):
                 return
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
@@ -188,8 +189,6 @@ class TritonKernels:
         can't do is a gap of the simulator's."""
         while error.__cause__ is not None and error.__cause__.__traceback__ is not None:
             error = error.__cause__
-        if is_launched_wrongly(error, launch.kernel):
-            raise error.with_traceback(None)
         if isinstance(error, Exception) and is_refused(error):
             raise launch.refusal(error) from error
         if isinstance(error, AssertionError) and is_of_kernel(error):
@@ -225,9 +224,14 @@ class TritonKernels:
         return made
 
 
-def _launched_grid(grid: Any) -> Any:
-    """The grid as a GPU's launcher takes it: any sequence, of which the first three dimensions count, or a function."""
-    return (lambda given: _launched_grid(grid(given))) if callable(grid) else tuple(grid)[:3]
+def _launched_grid(executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
+    """The grid as a GPU's launcher takes it: any sequence, of which the first three numbers count, or a function of the
+    arguments as they were given. Raises: TypeError, where they are no numbers or the kernel has other parameters; and
+    whatever the function raises."""
+    names = inspect.signature(executor.fn).parameters
+    given = inspect.getcallargs(executor.fn, *args, **{name: kwargs[name] for name in kwargs if name in names})
+    grid = executor.grid(given) if callable(executor.grid) else executor.grid
+    return tuple(map(operator.index, grid))[:3]
 
 
 def _with_numbers(interpreter: Any) -> Callable[[Any], Any]:

@@ -144,12 +144,6 @@ def is_refused(error: Exception) -> bool:
 _WRONGLY_CALLED = re.compile(r"(\w+)\(\) (?:missing|takes|got)\b")
 
 
-def is_launched_wrongly(error: BaseException, kernel: str) -> bool:
-    """Tell whether the kernel was given other arguments than it has."""
-    called = _WRONGLY_CALLED.match(str(error)) if isinstance(error, TypeError) else None
-    return called is not None and called[1] == kernel
-
-
 def is_of_kernel(error: Exception) -> bool:
     """Tell whether the kernel asserts or raises, and not the interpreter for itself."""
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]

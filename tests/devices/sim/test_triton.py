@@ -197,6 +197,20 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         KERNEL,
         CALL.replace("[(triton.cdiv(x.numel(), 256),)]", "[[triton.cdiv(x.numel(), 256)]]"),
     ),
+    "on_a_number_of_torch_s": (
+        Verdict.PASSED,
+        KERNEL,
+        CALL.replace("triton.cdiv(x.numel(), 256)", "torch.tensor(4)"),
+    ),
+    "on_its_arguments": (Verdict.PASSED, KERNEL, BY_META.replace("x.numel(), meta", "meta['x'].numel(), meta"), TUNED),
+    "on_a_function": (
+        Verdict.RUNTIME_ERROR,
+        KERNEL,
+        CALL.replace("(triton.cdiv(x.numel(), 256),)", "(lambda meta: 4),"),
+    ),
+    "on_a_fraction": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("triton.cdiv(x.numel(), 256)", "x.numel() / 256")),
+    "on_an_unknown_size": (Verdict.RUNTIME_ERROR, KERNEL, BY_META.replace("['BLOCK']", "['SIZE']"), TUNED),
+    "on_an_undefined_number": (Verdict.RUNTIME_ERROR, KERNEL, BY_META.replace("x.numel(), meta", "many, meta"), TUNED),
     "four_dimensions": (
         Verdict.COMPILE_ERROR,
         KERNEL.replace("(y + at", "(y + tl.program_id(3) + at", 1),
