@@ -260,7 +260,11 @@ class _SampledAnswer:
 
     def __post_init__(self) -> None:
         pairs = list(zip(self.buffers.outputs(), self.buffers.output_buffers(), strict=True))
-        rows = [_outermost(_written_rows(output, buffer), len(output)) for output, buffer in pairs if not self.is_whole]
+        rows = [
+            _outermost(_written_rows(output, buffer), math.prod(output.shape[:1]))
+            for output, buffer in pairs
+            if not self.is_whole
+        ]
         self._rows = None if self.is_whole else rows
         self.scope: Scope = "complete" if self.is_whole else "row"
         self.want = self._of_each_output(self.setting.oracle.answer)
