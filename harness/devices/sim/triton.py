@@ -26,7 +26,7 @@ from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_compiler import TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
 from harness.devices.sim.triton_formats import offer_formats
-from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, is_of_kernel, is_refused
+from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, bound_arguments, is_of_kernel, is_refused
 from harness.devices.sim.triton_libdevice import offer_libdevice
 from harness.devices.sim.triton_logic import offer_logic
 from harness.sandbox.wire.device import Account, Finding
@@ -166,7 +166,7 @@ class TritonKernels:
 
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
-            executor.grid = _launched_grid(executor, args, kwargs)
+            executor.grid = _launched_grid(executor.grid, bound_arguments(executor.fn, args, kwargs))
             if self.is_captured(lambda: launched(executor, *args, **kwargs)):
                 return
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
@@ -224,14 +224,10 @@ class TritonKernels:
         return made
 
 
-def _launched_grid(executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
+def _launched_grid(grid: Any, given: dict[str, Any]) -> tuple[int, ...]:
     """The grid as a GPU's launcher takes it: any sequence, of which the first three numbers count, or a function of the
-    arguments as they were given. Raises: TypeError, where they are no numbers or the kernel has other parameters; and
-    whatever the function raises."""
-    names = inspect.signature(executor.fn).parameters
-    given = inspect.getcallargs(executor.fn, *args, **{name: kwargs[name] for name in kwargs if name in names})
-    grid = executor.grid(given) if callable(executor.grid) else executor.grid
-    return tuple(map(operator.index, grid))[:3]
+    arguments as they were given. Raises: TypeError where they are no numbers, and whatever the function raises."""
+    return tuple(map(operator.index, grid(given) if callable(grid) else grid))[:3]
 
 
 def _with_numbers(interpreter: Any) -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import random
 import re
@@ -126,6 +127,28 @@ class TritonLaunch:
             misses += [(address - end, f"behind the end of {name}")] if address >= end else []
             misses += [(first - address, f"before the beginning of {name}")] if address < first else []
         return "{:,} bytes {}".format(*min(misses)) if misses else "over the end of a tensor"
+
+
+def bound_arguments(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Bind a launch's arguments to the kernel's parameters. Raises: TypeError, KeyError, AssertionError, as Triton's
+    own launcher does for arguments and options that it doesn't take."""
+    from triton._C import libtriton
+    from triton.backends.compiler import BaseBackend
+    from triton.compiler import make_backend
+    from triton.runtime import driver
+
+    parameters = inspect.signature(kernel).parameters
+    given = inspect.getcallargs(kernel, *args, **{name: kwargs[name] for name in kwargs if name in parameters})
+    options = vars(make_backend(driver.active.get_current_target()).parse_options(dict(kwargs)))
+    for name in kwargs:
+        if name not in parameters and name not in options:
+            raise KeyError(f"Keyword argument {name} was specified but unrecognised")
+    specialize = getattr(libtriton, "native_specialize_impl", None)  # Triton 3.5 and newer
+    for name, value in given.items():
+        is_taken = parameters[name].annotation is not inspect.Parameter.empty or hasattr(value, "data_ptr")
+        if specialize and not (is_taken or callable(value)):
+            specialize(BaseBackend, value, False, True, True)
+    return given
 
 
 def is_refused(error: Exception) -> bool:
