@@ -76,6 +76,21 @@ GENERAL = "mend the first of the compiler's errors above"
             "num_stages",
         ),
         (
+            Verdict.COMPILE_ERROR,
+            "a Triton kernel doesn't compile: solution.py:4: program_id axis must be 0, 1, or 2 but got 3, at: pid_w",
+            "three dimensions",
+        ),
+        (
+            Verdict.COMPILE_ERROR,
+            "a Triton kernel doesn't compile: solution.py:4: create_reduce(): incompatible function arguments, at: y",
+            "tl.maximum",
+        ),
+        (
+            Verdict.COMPILE_ERROR,
+            "a Triton kernel doesn't compile: solution.py:4: Unsupported ptr type <['256'], int64> in `tl.load`, at: x",
+            "x.data_ptr()",
+        ),
+        (
             Verdict.WRONG_VALUES,
             "1 of 4 values (25.00%) are outside the tolerance; sums in float16 explain it",
             "keep sums",

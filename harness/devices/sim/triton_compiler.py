@@ -17,6 +17,7 @@ import time
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NoReturn  # Triton has no types
 
 from harness.devices.described_driver import DescribedDriver
@@ -169,12 +170,26 @@ def _why_refused(kernel: Any, given: list[Any], named: dict[str, Any]) -> str | 
     try:
         kernel.run(*given, grid=(1,), warmup=True, **named)
     except errors.CompilationError as error:
-        while isinstance(error.__cause__, errors.CompilationError):
-            error = error.__cause__
-        what = error.error_message or repr(error.__cause__)
-        return f"{what}, at: {error.src.splitlines()[error.node.lineno - 1].strip()}"
+        return _worded(error, Path(kernel.fn.__code__.co_filename))
     except (EOFError, RuntimeError) as error:
         return str(error) if str(error).startswith("Unsupported function referenced") else None
     finally:
         ASTSource.make_ir = make
     return None
+
+
+def _worded(error: Any, file: Path) -> str:
+    """Say what Triton's innermost error says, and the innermost line of the file that led to it."""
+    from triton.compiler import errors
+
+    text, place, code, cause = file.read_text(), "", "", error
+    while isinstance(cause, errors.CompilationError):
+        error, cause = cause, cause.__cause__
+        if (begin := text.find(error.src)) >= 0:
+            line = text.count("\n", 0, begin) + error.node.lineno
+            place, code = f"{file.name}:{line}: ", text.splitlines()[line - 1].strip()
+    what = error.error_message or (repr(cause) if cause else "")
+    what = what.partition(". The following argument types")[0]
+    if isinstance(error, errors.CompileTimeAssertionFailure):
+        what = f"static_assert: {what}"
+    return f"{place}{what}, at: {code}"

@@ -192,6 +192,16 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "undefined": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "thrice("), CALL),
     "masked_by_a_number": (Verdict.PASSED, SCALAR_MASK, CALL),
     "misspelt": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "tl.expp("), CALL),
+    "reduces_two": (
+        Verdict.COMPILE_ERROR,
+        KERNEL.replace("at < n)), mask", "at < n), 0.0), mask").replace("twice(", "tl.max("),
+        CALL,
+    ),
+    "of_torch_s_type": (
+        Verdict.COMPILE_ERROR,
+        KERNEL.replace("twice(", "tl.zeros((BLOCK,), torch.float32) + twice("),
+        CALL,
+    ),
     "odd_range": (Verdict.COMPILE_ERROR, KERNEL, CALL.replace("BLOCK=256", "BLOCK=100")),
     "sized_at_run_time": (Verdict.COMPILE_ERROR, KERNEL.replace("(y + at", "(y + tl.arange(0, n) * 0 + at", 1), CALL),
     "mixed_shapes": (Verdict.COMPILE_ERROR, KERNEL.replace("twice(", "tl.arange(0, 32) + twice("), CALL),
@@ -336,6 +346,8 @@ def test_the_checked_build_takes_what_these_kernels_wrote_for_written(tmp_path: 
     [
         ("undefined", "solution.py:15: name 'thrice' is not defined, at: tl.store("),
         ("misspelt", "solution.py:15: module 'triton.language' has no attribute 'expp', at: tl.store("),
+        ("reduces_two", "solution.py:15: create_reduce(): incompatible function arguments, at: tl.store("),
+        ("of_torch_s_type", "solution.py:15: 'torch.dtype' object has no attribute 'is_int', at: tl.store("),
         ("odd_range", "solution.py:14: arange's range must be a power of 2, at: at = tl.program_id(0)"),
     ],
 )
