@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
 import operator
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,11 +25,11 @@ import numpy
 
 from harness.cudasim import UNSUPPORTED_MARK
 from harness.devices.sim.findings import RuntimeReport, counted_as
-from harness.devices.sim.triton_compiler import TritonCompiler, offer_compiler
+from harness.devices.sim.triton_compiler import FailedAssertion, TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
 from harness.devices.sim.triton_formats import offer_formats
 from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, bound_arguments, is_of_kernel, is_refused
-from harness.devices.sim.triton_libdevice import offer_libdevice
+from harness.devices.sim.triton_libdevice import not_traced, offer_libdevice
 from harness.devices.sim.triton_logic import offer_logic
 from harness.sandbox.wire.device import Account, Finding
 
@@ -41,6 +43,8 @@ _ACCESSES = {
     "create_atomic_cas": "atomic operation",
 }
 """The interpreter's accesses of memory, to which all others come down."""
+_LONGEST_TRIES_S = 10.0
+"""The seconds after which an autotuner's further configurations are compiled, and run no program."""
 _NO_TENSOR = "constexpr"
 """Parameters whose annotation has this word are constants to Triton's compiler: `tl.constexpr`, in quotes as well."""
 
@@ -65,6 +69,7 @@ class TritonKernels:
         self._launch: TritonLaunch | None = None
         self._sampled: tuple[int, int] | None = None
         self._work_s: float | None = None
+        self._is_trying, self._tried_s = False, 0.0
 
     def offer(self) -> None:
         """Let all code but torch's import Triton, where it is installed."""
@@ -132,7 +137,22 @@ class TritonKernels:
         offer_logic(interpreter)
         offer_compiler(interpreter, compiler)
         offer_driver(interpreter)
-        Autotuner._bench = lambda *_, **__: [0.0, 0.0, 0.0]  # times mean nothing here: the first config will do
+        Autotuner.do_bench = property(lambda tuner: self._try_out, lambda tuner, chosen: None)
+
+    def _try_out(self, launch: Callable[[], object], quantiles: object = None) -> list[float]:
+        """Launch a kernel with one configuration of its autotuner's, as a GPU does to measure it: what that leaves in
+        outputs, and what goes wrong, is the kernel's. Times mean nothing here: the first configuration that the
+        compiler takes will do."""
+        self._is_trying, started = True, time.perf_counter()
+        try:
+            with not_traced():
+                launch()
+        except FailedAssertion:
+            return [math.inf] * 3
+        finally:
+            self._is_trying = False
+            self._tried_s += time.perf_counter() - started
+        return [0.0] * 3
 
     def _called(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def called(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -167,20 +187,26 @@ class TritonKernels:
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
             executor.grid = _launched_grid(executor.grid, bound_arguments(executor.fn, args, kwargs))
-            if self.is_captured(lambda: launched(executor, *args, **kwargs)):
+            sampled, work_s = self._sampled, self._work_s
+            if self._is_trying:
+                is_enough = sampled is not None or self._tried_s > _LONGEST_TRIES_S
+                executor.grid = (0,) if is_enough else executor.grid
+                sampled, work_s = (2, 0), None
+            elif self.is_captured(lambda: launched(executor, *args, **kwargs)):
                 return
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
-            self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, self._sampled, self._work_s)
+            self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, sampled, work_s)
             launch.has_own_pointers = any(map(_is_mere_address, [*args, *kwargs.values()]))
-            self._launches += 1
+            self._launches += not self._is_trying
             try:
                 call(executor, *args, **kwargs)
             except Exception as error:  # whatever a kernel of a stranger's raises, in as many wrappers as it has calls
                 self._fail(launch, error)
             finally:
                 self._launch = None
-                self.ran.append((launch.kernel, launch.programs, self.next_place()))
-                self._atomic_launches += launch.is_atomic
+                if not self._is_trying:
+                    self.ran.append((launch.kernel, launch.programs, self.next_place()))
+                    self._atomic_launches += launch.is_atomic
 
         return launched
 

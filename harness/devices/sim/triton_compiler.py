@@ -25,10 +25,15 @@ from harness.devices.sim.triton_launch import CompilationError
 
 _LONGEST_S = 30.0
 """The seconds that a worker's kernels may take together: a turn has to end in time."""
+_ASSERTED = "static_assert"
 _UNDEFINED = re.compile(r"NameError\('(?P<name>\w+) is not defined'\)")
 
 _Launch = tuple[str, str, int, list[Any], dict[str, Any]]
 """A kernel's file, name and first line, and the arguments of a launch as _described() has them."""
+
+
+class FailedAssertion(CompilationError):
+    """A static assertion that doesn't hold. An autotuner goes on without the configuration."""
 
 
 class TritonCompiler:
@@ -83,7 +88,7 @@ def offer_compiler(interpreter: Any, compiler: TritonCompiler) -> None:
         except NotImplementedError as error:
             gap = error
         if not warmup and (why := why_refused(kernel.fn, given, named)):
-            raise CompilationError(why) from gap
+            raise (FailedAssertion if _ASSERTED in why.partition(" at: ")[0] else CompilationError)(why) from gap
         if gap is not None:
             raise gap
         return result
@@ -191,5 +196,5 @@ def _worded(error: Any, file: Path) -> str:
     what = error.error_message or (repr(cause) if cause else "")
     what = what.partition(". The following argument types")[0]
     if isinstance(error, errors.CompileTimeAssertionFailure):
-        what = f"static_assert: {what}"
+        what = f"{_ASSERTED}: {what}"
     return f"{place}{what}, at: {code}"

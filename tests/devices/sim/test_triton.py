@@ -55,6 +55,8 @@ class ModelNew(nn.Module):
 KERNEL = "tl.store(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)"
 CALL = "double[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)"
 TUNED = "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})], key=['n'])"
+TUNED_ANEW = TUNED.replace("key=['n']", "key=['n'], reset_to_zero=['y']")
+ADDS = "tl.atomic_add(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)"
 BY_META = "double[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())"
 IN_A_GRAPH = f"""graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -161,7 +163,17 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         CALL.replace("BLOCK=", "factor=2.0, BLOCK="),
     ),
     "tuned": (Verdict.PASSED, KERNEL, BY_META, TUNED),
-    "added": (Verdict.PASSED, "tl.atomic_add(y + at, twice(tl.load(x + at, mask=at < n)), mask=at < n)", CALL),
+    "added": (Verdict.PASSED, ADDS, CALL),
+    "tuned_and_added": (Verdict.NONDETERMINISTIC, ADDS, BY_META, TUNED),
+    "tuned_anew_and_added": (Verdict.PASSED, ADDS, BY_META, TUNED_ANEW),
+    "tuned_too_far": (
+        Verdict.MEMORY_ERROR,
+        KERNEL.replace("at < n", "at < n + BLOCK // 128 * 64"),
+        BY_META,
+        TUNED,
+    ),
+    "tuned_by_assertions": (Verdict.PASSED, "tl.static_assert(BLOCK > 100)\n    " + KERNEL, BY_META, TUNED),
+    "tuned_and_given": (Verdict.RUNTIME_ERROR, KERNEL, BY_META.replace("numel())", "numel(), BLOCK=64)"), TUNED),
     "with_an_unknown_option": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("BLOCK=", "num_wraps=4, BLOCK=")),
     "with_three_warps": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("BLOCK=", "num_warps=3, BLOCK=")),
     "with_four_warps": (Verdict.PASSED, KERNEL, CALL.replace("BLOCK=", "num_warps=4, BLOCK=")),
