@@ -102,6 +102,8 @@ def _described(value: Any) -> tuple[str, Any]:
         return "plain", value
     if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
         return "tensor", str(value.dtype).removeprefix("torch.")
+    if type(value).__name__ == "dtype":  # torch's or Triton's
+        return type(value).__module__.partition(".")[0], str(value).removeprefix("torch.")
     raise LookupError(type(value).__name__)
 
 
@@ -159,7 +161,11 @@ def _value(kind: str, value: Any) -> Any:
     import torch
     import triton
 
-    return triton.MockTensor(getattr(torch, value)) if kind == "tensor" else value
+    if kind == "triton":
+        return triton.language.dtype(value)
+    if kind in ("tensor", "torch"):
+        return triton.MockTensor(getattr(torch, value)) if kind == "tensor" else getattr(torch, value)
+    return value
 
 
 def _why_refused(kernel: Any, given: list[Any], named: dict[str, Any]) -> str | None:

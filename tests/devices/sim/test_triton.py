@@ -293,6 +293,18 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         "import os\nassert os.environ['TRITON_INTERPRET'] == '1'",
     ),
     "of_quoted_constants": (Verdict.PASSED, KERNEL, CALL.replace("double[", "quoted["), QUOTED),
+    "refused_with_a_type": (
+        Verdict.COMPILE_ERROR,
+        KERNEL,
+        CALL.replace("double[", "quoted[").replace("BLOCK=", "FACTOR=tl.float32, BLOCK="),
+        QUOTED.replace("    at = ", "    for _ in range(2):\n        break\n    at = ", 1),
+    ),
+    "refused_with_torch_s_type": (
+        Verdict.COMPILE_ERROR,
+        KERNEL,
+        CALL.replace("double[", "quoted[").replace("BLOCK=", "FACTOR=torch.float32, BLOCK="),
+        QUOTED.replace("    at = ", "    for _ in range(2):\n        break\n    at = ", 1),
+    ),
     "masked_by_words": (Verdict.PASSED, BY_WORDS, CALL),
     "asks_both": (Verdict.MEMORY_ERROR, ASKS_BOTH, CALL),
     "by_own_buffers": (Verdict.PASSED, KERNEL, CALL.replace("(x, y", "(Buffer(x), Buffer(y)"), BUFFER),
