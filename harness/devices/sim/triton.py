@@ -28,7 +28,14 @@ from harness.devices.sim.findings import RuntimeReport, counted_as
 from harness.devices.sim.triton_compiler import FailedAssertion, TritonCompiler, offer_compiler
 from harness.devices.sim.triton_driver import offer_driver
 from harness.devices.sim.triton_formats import offer_formats
-from harness.devices.sim.triton_launch import KernelFault, TritonLaunch, bound_arguments, is_of_kernel, is_refused
+from harness.devices.sim.triton_launch import (
+    CompilationError,
+    KernelFault,
+    TritonLaunch,
+    bound_arguments,
+    is_of_kernel,
+    is_refused,
+)
 from harness.devices.sim.triton_libdevice import not_traced, offer_libdevice
 from harness.devices.sim.triton_logic import offer_logic
 from harness.sandbox.wire.device import Account, Finding
@@ -186,6 +193,8 @@ class TritonKernels:
 
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
+            if self._launch is not None:
+                raise CompilationError("a kernel launches another one")
             executor.grid = _launched_grid(executor.grid, bound_arguments(executor.fn, args, kwargs))
             sampled, work_s = self._sampled, self._work_s
             if self._is_trying:

@@ -154,6 +154,8 @@ def bound_arguments(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any])
 def is_refused(error: Exception) -> bool:
     """Tell whether Triton's compiler would refuse the kernel as well: for an unknown name, or by the rules of its
     language on shapes and sizes, which the interpreter shares."""
+    if isinstance(error, CompilationError):
+        return True
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
     if frame.f_globals.get("__name__") == "triton.language.semantic":
         code = linecache.getline(frame.f_code.co_filename, line)

@@ -209,6 +209,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         KERNEL.replace("at < n)), mask", "at < n), 0.0), mask").replace("twice(", "tl.max("),
         CALL,
     ),
+    "launches_another": (Verdict.COMPILE_ERROR, "twice[(1,)](n)\n    " + KERNEL, CALL),
     "of_torch_s_type": (
         Verdict.COMPILE_ERROR,
         KERNEL.replace("twice(", "tl.zeros((BLOCK,), torch.float32) + twice("),
@@ -371,6 +372,7 @@ def test_the_checked_build_takes_what_these_kernels_wrote_for_written(tmp_path: 
         ("undefined", "solution.py:15: name 'thrice' is not defined, at: tl.store("),
         ("misspelt", "solution.py:15: module 'triton.language' has no attribute 'expp', at: tl.store("),
         ("reduces_two", "solution.py:15: create_reduce(): incompatible function arguments, at: tl.store("),
+        ("launches_another", "solution.py:15: a kernel launches another one, at: twice[(1,)](n)"),
         ("of_torch_s_type", "solution.py:15: 'torch.dtype' object has no attribute 'is_int', at: tl.store("),
         ("odd_range", "solution.py:14: arange's range must be a power of 2, at: at = tl.program_id(0)"),
     ],
