@@ -42,9 +42,9 @@ from harness.workspace.problem import FULL
 
 COMPLETE_BYTES = 32 * 2**20
 """Cases whose inputs and outputs fit into this run whole; larger ones are sampled."""
-_QUICK_BYTES, SLOW_S = 2**20, 5.0
-"""A reference that takes so long a call isn't run at the full shape, such as a recurrence in Python; one of fewer bytes
-isn't asked."""
+_QUICK_BYTES, SLOW_S = 2**20, 15.0
+"""A reference that takes so long a call, with its oracle, isn't run at the full shape, such as a recurrence in Python;
+one of fewer bytes isn't asked."""
 _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
 """The most that the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22

@@ -271,7 +271,9 @@ class Trial:
         if must_be_sampled(setting, self.workers.host):
             self._sampled.add(case)
             if (setting.lessons.call_s or 0.0) > SLOW_S:
-                self.found.remarks.append(f"{case}: sampled, since the reference takes {setting.call_s:.0f} s a call")
+                self.found.remarks.append(
+                    f"{case}: sampled, since a call and its right answer take {setting.call_s:.0f} s of the CPU's"
+                )
         is_sampled = case in self._sampled
         if known is None:
             if not is_sampled:

@@ -341,11 +341,13 @@ def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> Non
     assert [check.passed for check in outcome.checks] == [True]
 
 
-@pytest.mark.parametrize(("seconds", "slow"), [(0.0, False), (0.02, True)])
-def test_a_slow_reference_is_run_once_at_the_full_shape(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, slow: bool
+@pytest.mark.parametrize(
+    ("seconds", "dtype", "slow"), [(0.0, "float32", False), (0.2, "float32", True), (0.2, "float64", True)]
+)
+def test_a_slow_reference_is_run_once_at_the_full_shape_and_so_is_its_oracle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, dtype: str, slow: bool
 ) -> None:
-    monkeypatch.setattr(sampling, "SLOW_S", 0.01)
+    monkeypatch.setattr(sampling, "SLOW_S", 0.1)
     monkeypatch.setattr(sampling, "_QUICK_BYTES", 0)
     source = (
         DOUBLE.replace("return x * 2", "return calls.append(work(x)) or x * 2")
@@ -353,7 +355,7 @@ def test_a_slow_reference_is_run_once_at_the_full_shape(
 import time
 calls = []
 def work(x):
-    end = time.thread_time() + {seconds} * (x.device.type == "cpu")
+    end = time.thread_time() + {seconds} * (x.device.type == "cpu" and x.dtype is torch.{dtype})
     while time.thread_time() < end:
         pass
     return x.device.type
@@ -363,4 +365,4 @@ def work(x):
     for again in (setting, replace(setting, repeat=1)):
         assert must_be_sampled(again, in_process_host()) is slow
         assert is_oracle_cheap(again) is not slow
-    assert setting.reference.constant("calls").count("cpu") == 1
+    assert setting.reference.constant("calls").count("cpu") == 2

@@ -75,6 +75,7 @@ GENERAL = "mend the first of the compiler's errors above"
             "OutOfResources in forward(): out of resource: shared memory, Required: 1049600, Hardware limit: 232448.",
             "num_stages",
         ),
+        (Verdict.RUNTIME_ERROR, "AssertionError in forward(): use bf16 for tensor cores", "take the problem's inputs"),
         (
             Verdict.COMPILE_ERROR,
             "a Triton kernel doesn't compile: solution.py:4: program_id axis must be 0, 1, or 2 but got 3, at: pid_w",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import time
 from collections.abc import Iterator
 from itertools import count
 
@@ -22,6 +23,8 @@ _NAMED = 2
 _DRAWS = 6
 """The draws of parameters that are tried: a random bias alone may saturate all outputs, in a third of the draws of
 KernelBench's level 2 no. 58."""
+_LONGEST_S = 60.0
+"""The seconds after which no further draw is tried."""
 _EXAMINED = 2**16
 """The number of elements of each output on which mutants are tried, where rows are independent."""
 
@@ -33,6 +36,7 @@ def telling(setting: Setting) -> Setting:
     Both sides are judged and timed with these parameters: a kernel that knew when parameters are varied could be wrong
     whenever they aren't. Raises: InvalidProblem that names a mutant which nothing shows.
     """
+    started = time.monotonic()
     passes = untold(setting)
     if passes is None:
         return setting
@@ -41,6 +45,8 @@ def telling(setting: Setting) -> Setting:
     if _has_parameters(setting):
         others = [] if passes.name == COPY else [Lessons(draw=number) for number in range(1, _DRAWS)]
         for lessons in (Lessons(passes.name), *others):
+            if lessons.draw and time.monotonic() - started > _LONGEST_S:
+                break
             if (other := _with_others(setting, lessons)) is not None:
                 return other
     if passes.name == COPY:
