@@ -108,9 +108,10 @@ def prompt(problem: ProblemName) -> None:
 
     Example: harness prompt level1_26_GELU_
     """
-    from harness.integrations import task_text
+    from harness.integrations import task_of
+    from harness.workspace.workspace import find_workspace
 
-    typer.echo(task_text(problem), nl=False)
+    typer.echo(task_of(find_workspace(Path.cwd()).problem(problem)), nl=False)
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:

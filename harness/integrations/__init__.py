@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.integrations.answers import AnswerJudge as AnswerJudge
     from harness.integrations.answers import code_in as code_in
     from harness.integrations.answers import reward_of as reward_of
+    from harness.integrations.answers import task_of as task_of
     from harness.integrations.answers import task_text as task_text
     from harness.integrations.mcp_server import KernelTools as KernelTools
     from harness.integrations.mcp_server import create_server as create_server

@@ -22,7 +22,11 @@ _AT_ONCE = 32
 
 def task_text(problem: str, workspace: Path | None = None) -> str:
     """A problem as a task for a model, as `harness prompt` prints it. Raises: UsageError, InvalidFile."""
-    found = harness.load_problem(problem, workspace=workspace)
+    return task_of(harness.load_problem(problem, workspace=workspace))
+
+
+def task_of(found: harness.Problem) -> str:
+    """A problem as a task for a model."""
     return prompt_text(
         *(found.title, found.source, found.precision, found.changes, found.description),
         *(found.backward, found.state),

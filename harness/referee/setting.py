@@ -78,8 +78,10 @@ class Lessons:
     def learning(self) -> Iterator[None]:
         """Find out meanwhile whether memory is short, also where that is overcome."""
         before = times_out_of_memory()
-        yield
-        self.is_short |= times_out_of_memory() > before
+        try:
+            yield
+        finally:
+            self.is_short |= times_out_of_memory() > before
 
 
 @dataclass(frozen=True)
@@ -305,8 +307,9 @@ class Setting:
         self, evidence: Sequence[ErrorEvidence], inputs: Sequence[Any], want: Sequence[torch.Tensor], seed: int | None
     ) -> tuple[ErrorEvidence, ...]:
         units = [one.unit for one in evidence]
+        may_cut = "few_terms" in self.problem.variants
         errors = self.lessons.runs.take(
-            seed, "plain arithmetic", lambda: plain_errors(units, self.oracle, inputs, want, self.spec.dtypes)
+            seed, "plain arithmetic", lambda: plain_errors(units, self.oracle, inputs, want, self.spec.dtypes, may_cut)
         )
         return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
 

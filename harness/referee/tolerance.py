@@ -39,7 +39,7 @@ _UNTRIED = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
 _SAMPLES = 2
 """The runs with random errors, of which the largest counts."""
 _CUT = 1.25 / MARGIN
-"""Whoever cuts operands errs as measured, but for the order of sums, and bfloat16 by twice as much."""
+"""Whoever cuts operands errs as measured, but for the order of sums."""
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
@@ -185,11 +185,13 @@ def plain_errors(
     inputs: Sequence[Any],
     want: Sequence[torch.Tensor],
     dtypes: Sequence[torch.dtype],
+    may_cut: bool,
 ) -> tuple[float, ...]:
     """The errors of the plainest arithmetic, which takes long: of serial sums, of convolutions in tf32 that cut instead
     of rounding, of results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide,
     Mathematical Functions), and, for outputs in half precision, of all results rounded to it. `want` are the right
-    values, `units` one local scale and `dtypes` the format of each output."""
+    values, `units` one local scale and `dtypes` the format of each output. `may_cut`: another means tells from cutting
+    who computes in bfloat16, which on average errs no more."""
     errors = [0.0] * len(want)
 
     def note(found: Sequence[float]) -> None:
@@ -202,7 +204,7 @@ def plain_errors(
         if summed := oracle.summed_serially(inputs):
             note(distances(summed))
     with contextlib.suppress(*_UNTRIED):
-        if cut := oracle.cut_to_tf32(inputs):
+        if may_cut and (cut := oracle.cut_to_tf32(inputs)):
             note([_CUT * error for error in distances(cut)])
     for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
         last_places = _UNITS if half is None else _units_of(half)

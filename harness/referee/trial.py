@@ -16,7 +16,7 @@ from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
 from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
-from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.invalid_problem import TellsNothing
 from harness.referee.audit.auditor import Auditor, gather_facts
 from harness.referee.audit.company import excusing_company
 from harness.referee.audit.custom import TracedCase, accused_of, remarks_on
@@ -30,7 +30,7 @@ from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import Notify, check_case, variants_of
 from harness.referee.found import CaseOutcome, Found
 from harness.referee.job import Job
-from harness.referee.mutants.telling import COPY, describe_neutral, describe_varied, telling
+from harness.referee.mutants.telling import COPY, describe_drawn, describe_neutral, telling
 from harness.referee.sampling import SLOW_S, must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.timing.arms import Instruments
@@ -278,17 +278,20 @@ class Trial:
         if known is None:
             if not is_sampled:
                 setting.derived()  # finds out which rows are independent
+                first = setting.lessons
                 try:
-                    setting = telling(setting)
-                except InvalidProblem as error:
-                    setting.lessons.can_not_tell = str(error)
+                    with first.learning():
+                        setting = telling(setting)
+                except TellsNothing as error:
+                    first.can_not_tell = str(error)
+                setting.lessons.is_short |= first.is_short
             for other in [one for one in lessons if (one[0], one[-1]) != (problem.sha256, job.seed)]:
                 del lessons[other]
             lessons[key] = setting.lessons
         if setting.lessons.can_not_tell:
-            raise InvalidProblem(setting.lessons.can_not_tell)
-        if setting.varied_for:
-            self.found.remarks.append(describe_varied(setting))
+            raise TellsNothing(setting.lessons.can_not_tell)
+        if drawn := describe_drawn(setting):
+            self.found.remarks.append(drawn)
         elif case == job.cases[0] and (neutral := describe_neutral(setting)):
             self.found.remarks.append(neutral)
         if case == job.config.timing.case:

@@ -53,6 +53,14 @@ def test_prompt_holds_the_reference(harness: Shell, workspace: Path) -> None:
     assert "- small: height = 3" in outcome.out
 
 
+def test_prompt_takes_no_folder_of_that_name_for_the_problem(
+    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace / "solutions")
+    assert (workspace / "solutions" / "maxpool2d").is_dir()
+    assert harness("prompt", "maxpool2d").code == 0
+
+
 def test_feedback_holds_verdict_reason_and_next_step(harness: Shell, workspace: Path) -> None:
     (workspace / "results" / "run").mkdir(parents=True)
     evaluation = failed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,13 @@ class CopiedInTime(OwnConstants):
 class Zeros(Norm):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.zeros(len(x))
+
+
+def failing_with(error: Exception) -> Callable[..., Any]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
 def judged(
@@ -177,6 +184,17 @@ def test_what_a_case_has_taught_holds_for_the_next_solution_of_the_run(
     known.is_short = False
     with pytest.raises(pytest.fail.Exception, match="again"):
         judged(tmp_path, Norm, lessons, NORM + "# another text\n")
+
+
+def test_a_failure_of_the_reference_for_once_is_not_taken_for_a_problem_that_can_not_tell(
+    tmp_path: Path, auditor: Sequence[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lessons: dict[Any, Any] = {}
+    with monkeypatch.context() as once:
+        once.setattr(trial, "telling", failing_with(InvalidProblem("unable to find an engine")))
+        with pytest.raises(InvalidProblem, match="engine"):
+            judged(tmp_path, Norm, lessons)
+    assert judged(tmp_path, Norm, lessons)[0] is Verdict.PASSED
 
 
 def test_a_problem_that_can_not_tell_is_asked_once_in_a_run(

@@ -21,6 +21,10 @@ class InvalidProblem(Exception):
     """The problem's own code fails: no solution can be judged."""
 
 
+class TellsNothing(InvalidProblem):
+    """A wrong kernel would pass, whatever inputs and parameters are."""
+
+
 def changed_form(before: tuple[Sequence[int], str], now: tuple[Sequence[int], str]) -> InvalidProblem:
     """Make the error for an input whose shape or dtype changes from draw to draw."""
     was, becomes = (f"{dtype} of {'×'.join(map(str, shape))}" for shape, dtype in (before, now))

@@ -203,10 +203,11 @@ class Oracle:
     def cut_to_tf32(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """Run the reference with convolutions that drop what tf32 doesn't hold, which errs up to twice as much as to
         round it; None where it has none, or torch allows them no tf32."""
-        if not torch.backends.cudnn.allow_tf32:
+        if not torch.backends.cudnn.allow_tf32 or not self._has_convolutions:
             return None
         with tf32_allowed(False), convolutions_in_tf32(cut_to_tf32) as mode:
-            outputs = self._run(self._native, inputs)
+            outputs = self._run(self._native, copied(inputs))
+        self._has_convolutions = mode.count > 0
         return outputs if mode.count else None
 
     def perturbed(self, inputs: Sequence[Any], seed: int, units: float) -> tuple[torch.Tensor, ...]:

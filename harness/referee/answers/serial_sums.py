@@ -7,6 +7,7 @@ are left as they are.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ _HIDING = (
     *("native_layer_norm", "native_group_norm", "_fused_rms_norm", "_softmax", "_log_softmax", "_euclidean_dist"),
     *("native_layer_norm_backward", "native_group_norm_backward", "native_batch_norm_backward"),
     *("_softmax_backward_data", "_log_softmax_backward_data"),
-    *("mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "multi_margin_loss"),
+    *("mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss"),
     *("nll_loss_forward", "nll_loss2d_forward", "binary_cross_entropy", "binary_cross_entropy_with_logits"),
 )
 """Operations whose sums show when torch decomposes them; some torches have no _fused_rms_norm."""
@@ -59,8 +60,8 @@ class Recomputed(OperatorMode):
         is_float32 = isinstance(args[0], torch.Tensor) and args[0].dtype is torch.float32 if args else False
         if is_float32 and "out" not in kwargs and kwargs.get("dtype") in (None, torch.float32):
             kwargs.pop("dtype", None)
-            if torch.ops.aten.sum in self._instead and func in decomposed():
-                with self:
+            if torch.ops.aten.sum in self._instead and func in decomposed() and all(args[0].shape):
+                with self, contextlib.suppress(RuntimeError):  # a decomposition may take less than the operation
                     return decomposed()[func](*args, **kwargs)
             if made := self._instead.get(func.overloadpacket):
                 try:
@@ -193,7 +194,7 @@ class SerialSums:
         """Sum over these dimensions, all by default."""
         over = _dims(x, dim)
         kept = [axis for axis in range(x.dim()) if axis not in over]
-        first = x.permute(*over, *kept).reshape(1, math.prod(x.shape[axis] for axis in over), -1)
+        first = x.permute([*over, *kept]).reshape(1, math.prod(x.shape[axis] for axis in over), -1)
         shape = [1 if axis in over else size for axis, size in enumerate(x.shape) if keepdim or axis not in over]
         return self.sum_of(first).view(shape)
 

@@ -22,6 +22,8 @@ _HELD_UP = 0.9
 work that was only moved adds nothing. No other call may then be shorter than this part of its work."""
 _SLOWER = 1.05
 """A traced call may be so much slower than others: tracing takes 2 %, and the clock is colder."""
+_BY_HOST = 1 / 3
+"""The part of a traced call's time that counts as its work where the device was busy for less."""
 _USUAL = 3.0
 """A spread of this many times the baseline's median spread is no evidence: on a busy machine, or a shared GPU, every
 arm has calls that were held up. (Reasoned, not measured.)"""
@@ -70,7 +72,7 @@ def require_even_work(seen: Observed) -> tuple[str, ...]:
     solution that does the work of all in one call would have a flattering median.
 
     A call that was held up, or captured a graph, took nobody's work: the others of its turn work as long as they
-    should.
+    should, as one that was traced without such a wait shows.
 
     Raises: SolutionFailed.
     """
@@ -96,8 +98,9 @@ def require_even_work(seen: Observed) -> tuple[str, ...]:
 def _own_work_ns(turns: Sequence[TracedTurn]) -> float:
     """The most that one call's work can be by traced turns, infinite where there are none. No other call does that of
     one which is alone in its turn, and work that is moved leaves the mean as it is: the lesser is no less than a
-    call's. Where the device mostly waited, the host may have worked, and all of the call's time counts."""
-    worked = [[call.busy_ns if call.is_busy else call.interval_ns for call in turn.calls] for turn in turns]
+    call's. Where the device waited for most of a call, the host may have done its work, which takes many times as long
+    there: a part of the call's time counts."""
+    worked = [[max(call.busy_ns, round(_BY_HOST * call.interval_ns)) for call in turn.calls] for turn in turns]
     calls = [ns for turn in worked for ns in turn]
     alone = [turn[0] for turn in worked if len(turn) == 1]
     return min([statistics.fmean(calls), *alone]) / _SLOWER if calls else math.inf

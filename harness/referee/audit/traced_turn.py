@@ -96,11 +96,6 @@ class TracedCall:
             reached = max(reached, end)
         return total
 
-    @property
-    def is_busy(self) -> bool:
-        """Say whether the device worked for half of the time or more."""
-        return 2 * self.busy_ns >= self.interval_ns
-
 
 @dataclass(frozen=True)
 class TracedTurn:

@@ -21,7 +21,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.ceilings.work import work_of
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, recomputed
 from harness.referee.mutants.specimens import Examined, TooLarge, are_equal, specimens, worst_error
-from harness.referee.mutants.telling import describe_varied, telling
+from harness.referee.mutants.telling import describe_drawn, telling
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Problem
 
@@ -96,8 +96,8 @@ def _examine(setting: Setting, found: _Findings) -> None:
         found.complaints += examined.complaints
         for mutant in (*OF_THE_ANSWER, *recomputed(examined.specimen)):
             _try(mutant, examined, found)
-    if (judged := telling(setting)).varied_for:
-        found.remarks.append(describe_varied(judged))
+    if drawn := describe_drawn(telling(setting)):
+        found.remarks.append(drawn)
     if left := setting.spec.changed_inputs - setting.state:
         names = ", ".join(name for name, at in setting.reference.positions(max(left) + 1).items() if left & {*at})
         found.remarks.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from itertools import count
 
 import torch
 
-from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem, TellsNothing
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
 from harness.referee.setting import Lessons, Setting, prepare_setting
@@ -34,14 +33,15 @@ def telling(setting: Setting) -> Setting:
     where that helps.
 
     Both sides are judged and timed with these parameters: a kernel that knew when parameters are varied could be wrong
-    whenever they aren't. Raises: InvalidProblem that names a mutant which nothing shows.
+    whenever they aren't. Raises: TellsNothing with the mutant that nothing shows; InvalidProblem where the reference
+    fails.
     """
     started = time.monotonic()
     passes = untold(setting)
     if passes is None:
         return setting
     if setting.spec.nbytes == 0:
-        raise InvalidProblem(f"the output of {setting.case} is empty, so that any kernel would pass: give it elements")
+        raise TellsNothing(f"the output of {setting.case} is empty, so that any kernel would pass: give it elements")
     if _has_parameters(setting):
         others = [] if passes.name == COPY else [Lessons(draw=number) for number in range(1, _DRAWS)]
         for lessons in (Lessons(passes.name), *others):
@@ -51,7 +51,7 @@ def telling(setting: Setting) -> Setting:
                 return other
     if passes.name == COPY:
         return setting
-    raise InvalidProblem(
+    raise TellsNothing(
         f"a kernel that {passes.what} would pass ({setting.case}, mutant {passes.name}): whatever the inputs and the "
         "parameters, right answers lie too near to it for this reference's own precision"
     )
@@ -60,14 +60,23 @@ def telling(setting: Setting) -> Setting:
 def _with_others(setting: Setting, lessons: Lessons) -> Setting | None:
     """The setting with other parameters, as the lessons have them drawn; None where they don't help."""
     facts = (setting.problem, setting.case, setting.master_seed, setting.reference.device, setting.repeat)
-    with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
+    try:
         other = prepare_setting(*facts, lessons, setting.tries)
         return other if untold(other) is None else None
-    return None
+    except InvalidProblem:  # with varied parameters the reference may overflow
+        return None
+    finally:
+        setting.lessons.is_short |= lessons.is_short
 
 
-def describe_varied(setting: Setting) -> str:
-    """The remark on a setting with varied parameters."""
+def describe_drawn(setting: Setting) -> str | None:
+    """The remark on parameters that are varied, or drawn anew; None where they are neither."""
+    if setting.lessons.draw:
+        return (
+            f"{setting.case}: parameters are drawn anew on both sides: with those drawn first a wrong kernel would pass"
+        )
+    if setting.varied_for is None:
+        return None
     return (
         f"{setting.case}: parameters are varied on both sides: with those of __init__ a wrong kernel would pass "
         f"(mutant {setting.varied_for})"

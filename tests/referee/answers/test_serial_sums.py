@@ -92,7 +92,8 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "binary_loss": lambda x: torch.nn.functional.binary_cross_entropy(x, x.flip(0)),
     "binary_loss_of_logits": lambda x: torch.nn.functional.binary_cross_entropy_with_logits(x, x.flip(0)),
     "margins": lambda x: torch.nn.functional.soft_margin_loss(x, x.flip(0)),
-    "margins_of_classes": lambda x: torch.nn.functional.multi_margin_loss(x[0], torch.arange(5)),
+    "loss_of_one": lambda x: torch.nn.functional.cross_entropy(x[0, 0], torch.tensor(3)),
+    "loss_of_bytes": lambda x: torch.nn.functional.cross_entropy(x[0], torch.arange(5, dtype=torch.uint8)),
     "distances": lambda x: torch.cdist(x[0].repeat(8, 1), x[1].repeat(8, 1)),
 }
 
@@ -152,6 +153,16 @@ def test_a_million_terms_may_be_added_up_by_one_thread(tmp_path: Path) -> None:
     with serially():
         plain = inputs.sum(1)
     (compared,) = judge_values([plain], [inputs], setting)
+    assert compared.passed
+    assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
+
+
+def test_the_plainest_arithmetic_of_a_reference_that_works_in_place_leaves_the_inputs(tmp_path: Path) -> None:
+    setting = made(tmp_path, "x.mul_(2).sum()", "torch.rand(2**17)")
+    inputs = torch.full((2**17,), 0.7)
+    with serially():
+        plain = (inputs * 2).sum()
+    (compared,) = judge_values([plain], [inputs.clone()], setting)
     assert compared.passed
     assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
 

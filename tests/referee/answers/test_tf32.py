@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from harness.referee.answers.kept import KeptRuns
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32, rounded_to_tf32
 from harness.referee.judgement import judge_values
+from harness.referee.setting import Setting
 from tests.referee.in_process import checked
 from tests.referee.inputs.test_variants import made
 from tests.wording import tells
@@ -51,6 +54,12 @@ def test_a_convolution_in_bfloat16_fails_by_few_terms_where_tf32_passes(tmp_path
     assert outcome.checks[-1].variant == "few terms"
 
 
+def _without_few_terms(setting: Setting) -> Setting:
+    """The setting where nothing tells bfloat16 from cutting."""
+    problem = replace(setting.problem, variants=("shifted",))
+    return replace(setting, problem=problem, lessons=replace(setting.lessons, runs=KeptRuns()))
+
+
 def test_a_convolution_whose_operands_are_cut_to_tf32_passes(tmp_path: Path) -> None:
     """Where terms have one sign rounding errors cancel, and those of cutting add up: Triton's dot does so."""
     setting = made(tmp_path, CONVOLUTION.replace("linspace(-1,", "linspace(0.01,"), INPUTS)
@@ -59,6 +68,7 @@ def test_a_convolution_whose_operands_are_cut_to_tf32_passes(tmp_path: Path) -> 
         cut = setting.oracle.native([x])
     (compared,) = judge_values(list(cut), [x], setting)
     assert compared.passed
+    assert not judge_values(list(cut), [x], _without_few_terms(setting))[0].passed
     assert compared.tolerance.rtol > 1.5 * setting.tolerances[0].rtol
 
 

@@ -136,6 +136,15 @@ def test_a_traced_call_during_which_the_device_waited_shows_no_little_work() -> 
         )
 
 
+@pytest.mark.parametrize("interval_ns", [600 * US, 750 * US])
+def test_a_call_that_is_held_up_is_excused_where_the_device_waits_in_all(interval_ns: int) -> None:
+    """Of 600 µs the device works for 100, and tracing adds to what the host takes."""
+    call = replace(busy([100 * US])[0].calls[0], interval_ns=interval_ns)
+    turns = [(5 * MS, 600 * US, 600 * US)] * 8
+    even = ArmTurns(claimed_ns=[(60 * US, 61 * US)] * 8)
+    phases.require_even_work(observed(even, traced_as_timed=[TracedTurn((call,) * 3, (), 0.0)], claimed_ns=turns))
+
+
 def test_a_turn_that_was_held_up_now_and_then_is_let_pass() -> None:
     require_even_work([], [[10 * US, 9 * MS], [10 * US, 12 * US], [10 * US, 11 * US], [10 * US]], EVEN)
 

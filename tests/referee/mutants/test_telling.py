@@ -9,7 +9,7 @@ import torch
 
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.mutants import telling as telling_module
-from harness.referee.mutants.telling import describe_neutral, telling, untold
+from harness.referee.mutants.telling import describe_drawn, describe_neutral, telling, untold
 from harness.referee.setting import prepare_setting
 from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
@@ -80,13 +80,18 @@ def test_where_a_drawn_bias_saturates_all_outputs_parameters_are_drawn_anew(tmp_
     anew = [(one, told) for one, told in pairs if told is not one]
     assert 0 < len(anew) < len(settings)
     assert all(one.construction_seed != told.construction_seed for one, told in anew)
+    assert all(tells(describe_drawn(told) or "", "parameters are drawn anew") for _, told in anew)
 
 
 def test_no_parameters_are_drawn_anew_where_a_try_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telling_module, "_LONGEST_S", 0.0)
-    monkeypatch.setattr(telling_module, "_with_others", lambda setting, lessons: lessons.draw and pytest.fail("drawn"))
+    tried: list[int] = []
+    monkeypatch.setattr(telling_module, "_with_others", lambda _, lessons: tried.append(lessons.draw))
+        telling_module, "_with_others", lambda _, lessons: pytest.fail("drawn") if lessons.draw else None
+    )
     with pytest.raises(InvalidProblem, match="mutant stale"):
         telling(made(tmp_path, "(self.layer(x).abs() + 50).clamp(max=3)", init="self.layer = nn.Linear(300, 40)"))
+    assert tried == [0]
 
 
 def test_parameters_that_change_nothing_leave_the_problem_invalid(tmp_path: Path) -> None:
