@@ -54,11 +54,11 @@ class _Perturbed(OperatorMode):
         if not (args and isinstance(args[0], torch.Tensor) and args[0].dtype is torch.float32):
             return func(*args, **kwargs)
         packet = func.overloadpacket
+        if any(name in str(packet) for name in _ABORTING):
+            raise Untried(str(packet))
         if made := _OTHERWISE.get(packet) or decomposed().get(func):
             with self:
                 return made(*args, **kwargs)
-        if any(name in str(packet) for name in _ABORTING):
-            raise Untried(str(packet))
         result = func(*args, **kwargs)
         if packet is torch.ops.aten._to_copy and not (result.is_floating_point() or result.dtype is torch.bool):
             raise Untried(str(packet))
