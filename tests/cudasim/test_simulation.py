@@ -50,7 +50,7 @@ NO_MEMORY = "The simulator counts no device memory."
         ("eight_bits", [True, True], 4),
         ("too_many_for_its_bounds_handled", [7.0, 7.0, 7.0, 1.0], 2),
         ("pinned_pointer", [0.0, 0.0, 1.0, 0.0], 1),
-        ("uninitialised_shared", [False, True, False, True], 1),  # not a number in every block
+        ("uninitialised_shared", [False, True, False, True, False], 1),  # not a number in every block
         ("unwritten_output", True, 0),
         ("shared_buffer", ["cuda:0", [1000], "00000000", "00000040"], 1),
         ("wide_index_at_full_shape", [[2.0, 2.0], 2.0, True], 1),

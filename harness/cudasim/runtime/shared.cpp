@@ -2,6 +2,7 @@
 // dynamic array (or of the first static one) faults.
 #include <algorithm>
 #include <cstring>
+#include <cwchar>
 
 #include "memory.h"
 #include "worker.h"
@@ -10,10 +11,15 @@ namespace sim {
 namespace {
 // Between variables, for the checker: an index that is a little too large hits nothing.
 constexpr size_t checked_gap = 128;
+
+// NaN in every float format, so that what a kernel forgot to fill shows in its result; but not the poison of device
+// memory, which the referee takes for what nobody wrote.
+void poison(char* from, char* until) {
+  wmemset(reinterpret_cast<wchar_t*>(from), 0x7FFF7FFF, (until - from) / sizeof(wchar_t));
+}
 }  // namespace
 
-// NaN in each block, so that what a kernel forgot to fill shows in its result.
-void Worker::poison_shared() { memset(lowest_shared_, 0xFF, shared_ + shared_capacity - lowest_shared_); }
+void Worker::poison_shared() { poison(lowest_shared_, shared_ + shared_capacity); }
 
 const SharedVariable* Worker::shared_variable_at(uintptr_t address) const {
   for (auto& variable : variables_)
@@ -44,7 +50,7 @@ void* Worker::shared_static(const void* key, size_t size, size_t alignment, cons
                        launch->kernel, launch->source);
     abandon_block();
   }
-  memset(placed, 0xFF, lowest_shared_ - placed);
+  poison(placed, lowest_shared_);
   lowest_shared_ = placed;
   variables_.push_back({key, placed, size, names});
   return placed;
