@@ -62,12 +62,15 @@ _SYNTAX = re.compile(
 )
 # What the translator rewrites, and what only the headers for nvcc define, torch's among them.
 _MACRO_OF_OURS = re.compile(r"<<<|__shared__|\b__\w+|\bC10_[A-Z]\w*")
-_ARGUMENTS = re.compile(r"^too (few|many) arguments to function|^redefinition of |^conflicting declaration ")
+_ARGUMENTS = re.compile(
+    r"^too (few|many) arguments to function|^(redefinition of|redeclaration of|conflicting declaration) "
+    r"|^declaration of .* shadows a parameter"
+)
 _TORCH_NAME = re.compile(r"\b(at|c10|torch)::")
 _SHARED_LIMIT = "uses too much shared data"
 # Like errors of syntax and of arguments: full headers have them, too.
 _NO_HEADER_HELPS = re.compile(
-    r"^(redeclaration |cannot convert |could not convert |conversion from |invalid (conversion|operands) "
+    r"^(cannot convert |could not convert |conversion from |invalid (conversion|operands) "
     r"|lvalue required|static assertion failed)|has no member named"
 )
 # Full headers have no use for a second PYBIND11_MODULE either, which load_inline() adds for `functions`.

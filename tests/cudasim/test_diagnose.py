@@ -36,6 +36,8 @@ def test_undeclared_variable_is_the_solution_s() -> None:
         "‘ceil_div’ is not a member of ‘at’; did you mean ‘kl_div’?",
         "cannot convert ‘const at::DeprecatedTypeProperties’ to ‘c10::ScalarType’",
         "too few arguments to function ‘void k(float*, int)’",
+        "redeclaration of ‘int row’",
+        "declaration of ‘int n’ shadows a parameter",
         "call of overloaded ‘max(int&, long int&)’ is ambiguous",
         "‘__shfl_down’ was not declared in this scope",
         "static assertion failed: ptxas error: kernel uses too much shared data (more than 0xc000 bytes)",
