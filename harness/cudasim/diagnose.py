@@ -42,7 +42,7 @@ _TORCH_CUDA = re.compile(r"\b(at|c10|torch)::(cuda|native)\b")
 _CUDA_NAME_IN_CPP = re.compile(r"(cuda[A-Z]|cu[A-Z]|CU[A-Z]*_|cu(blas|dnn|fft|rand|sparse|solver)[A-Z])\w*")
 _MISSING_HEADER = re.compile(r"^(?P<header>\S+): No such file or directory")
 _SURELY_WRONG = re.compile(
-    r"assignment of read-only |.*of non-class type ‘(const )?(float|double|int|bool)’"
+    r"assignment of read-only |.*of non-class type ‘(const )?(float|double|int|bool)\**’"
     r"|‘(const )?struct (u?(char|short|int|long|longlong)|float|double)[1-4]’ has no member"
 )
 # A statement of ours can't be why the one above it isn't ended.
@@ -78,6 +78,8 @@ _MODULE_TWICE = re.compile(r"^redefinition of ‘PyObject\* PyInit_")
 _LACKS_SOMETHING = re.compile(r"/headers/slim/|/torch/include/")
 _IN_NAMESPACE = re.compile(r"\bnamespace\s+(at|c10|torch|pybind11|py)\b(?!::cuda)")
 _OF_TORCH = re.compile(r"::|^[A-Z][A-Z0-9_]+$")
+# Of torch's headers for CUDA, which torch/extension.h leaves out.
+_TORCH_CUDA_MACRO = re.compile(r"(C10|AT)_CUDA_\w+")
 _LINKED_TWICE = re.compile(r": multiple definition of `(?P<name>[^']+)'")
 # Our overloads are CUDA's, so that nvcc can't choose either.
 _AMBIGUOUS = re.compile(r"^call of overloaded ‘(max|min)\(.*’ is ambiguous")
@@ -169,6 +171,8 @@ def _may_be_cured(file: str, message: str, source: str) -> bool:
     undeclared = _UNDECLARED.match(message)
     if undeclared and undeclared["owner"]:
         return not re.match(r"(at|c10)::(\w+::)*cuda\b", undeclared["owner"])
+    if undeclared and _TORCH_CUDA_MACRO.fullmatch(undeclared["name"]):
+        return False
     if undeclared:
         is_of_torch = _OF_TORCH.search(undeclared["name"]) or message[undeclared.end() :].startswith(" in ‘")
         return bool(is_of_torch or _IN_NAMESPACE.search(source))
@@ -242,14 +246,13 @@ def _lacks_cuda_name(error: _CompilerError) -> bool:
     undeclared = _UNDECLARED.match(error.message)
     if undeclared is None or not _CUDA_NAME_IN_CPP.fullmatch(undeclared["name"]):
         return False
-    return undeclared["name"] not in _runtime_names()
+    return undeclared["name"] not in _names_in("sim/runtime_*.h")
 
 
 @cache
-def _runtime_names() -> frozenset[str]:
-    """Read what our headers declare of the CUDA runtime: where that is undeclared, none of them was included."""
-    folder = Path(__file__).parent / "include/sim"
-    texts = ((folder / name).read_text() for name in ("runtime_api.h", "runtime_types.h"))
+def _names_in(headers: str) -> frozenset[str]:
+    """Read what our headers declare: where that is undeclared, none of them was included."""
+    texts = (path.read_text() for path in (Path(__file__).parent / "include").glob(headers))
     return frozenset(name for text in texts for name in re.findall(r"\w+", text))
 
 
@@ -259,6 +262,9 @@ def _lacks_library(error: _CompilerError) -> bool:
 
 
 def _is_about_torch_cuda(error: _CompilerError) -> bool:
+    undeclared = _UNDECLARED.match(error.message)
+    if undeclared and undeclared["name"] in _names_in("*/cuda/*"):
+        return False
     return any(_TORCH_CUDA.search(name) for name in _QUOTED.findall(error.message))
 
 

@@ -156,6 +156,17 @@ def test_too_much_static_shared_memory_is_a_compile_error(toolkit: Toolkit, tmp_
     assert "shared data" in diagnosis.summary
 
 
+@pytest.mark.parametrize("use", ["C10_CUDA_KERNEL_LAUNCH_CHECK()", "at::cuda::getCurrentCUDAStream()"])
+def test_what_only_a_header_declares_needs_it(toolkit: Toolkit, tmp_path: Path, use: str) -> None:
+    """torch/extension.h includes none of torch's headers for CUDA, so that nvcc refuses this."""
+    text = f"#include <torch/extension.h>\nvoid run() {{\n  {use};\n}}\n"
+    run = run_compiler(toolkit, tmp_path / "cuda.cu", "#include <ATen/cuda/CUDAContext.h>\n" + text)
+    assert run.returncode == 0
+    diagnosis = compile_alone(toolkit, tmp_path / "cuda.cu", text)
+    assert diagnosis.kind == "compile_error"
+    assert diagnosis.summary.startswith("cuda.cu:3:")
+
+
 def test_cuda_name_that_we_lack_is_unsupported(toolkit: Toolkit, tmp_path: Path) -> None:
     text = "__global__ void k(int* x) {\n  *x = __vavgs2(x[1], x[2]);\n}\n"
     diagnosis = compile_alone(toolkit, tmp_path / "cuda.cu", text)

@@ -37,6 +37,7 @@ def test_undeclared_variable_is_the_solution_s() -> None:
         "cannot convert ‘const at::DeprecatedTypeProperties’ to ‘c10::ScalarType’",
         "too few arguments to function ‘void k(float*, int)’",
         "redeclaration of ‘int row’",
+        "request for member ‘numel’ in ‘x’, which is of non-class type ‘const float*’",
         "declaration of ‘int n’ shadows a parameter",
         "call of overloaded ‘max(int&, long int&)’ is ambiguous",
         "‘__shfl_down’ was not declared in this scope",

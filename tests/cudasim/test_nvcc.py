@@ -190,6 +190,7 @@ def test_dependency_options_reach_the_compiler_in_either_spelling(spelled_out: l
         ("‘nowhere’ was not declared in this scope", "using namespace at::cuda;", False),
         ("‘nowhere’ was not declared in this scope; did you mean ‘now’?", "", False),
         ("‘getCurrentCUDABlasHandle’ is not a member of ‘at::cuda’", "", False),
+        ("‘C10_CUDA_CHECK’ was not declared in this scope", "", False),
         ("‘class at::Tensor’ has no member named ‘dataptr’", "using namespace at;", False),
         ("cannot convert ‘at::Tensor’ to ‘float*’ in initialization", "", False),
         ("expected ‘;’ before ‘}’ token", "", False),

@@ -30,6 +30,16 @@ GENERAL = "mend the first of the compiler's errors above"
             'cuda.cu(20): error: no suitable conversion function from "const at::DeprecatedTypeProperties" to …',
             "write x.scalar_type() instead of x.type()",
         ),
+        (
+            Verdict.COMPILE_ERROR,
+            'cuda.cu(5): error: identifier "C10_CUDA_KERNEL_LAUNCH_CHECK" is undefined',
+            "#include <ATen/cuda/CUDAContext.h>",
+        ),
+        (
+            Verdict.COMPILE_ERROR,
+            "cuda.cu:5: ‘getCurrentCUDAStream’ is not a member of ‘at::cuda’",
+            "#include <ATen/cuda/CUDAContext.h>",
+        ),
         (Verdict.COMPILE_ERROR, GCC, "declare every bound function in cpp_sources"),
         (Verdict.COMPILE_ERROR, NVCC, "declare the name, or pass it to the function"),
         (
