@@ -207,6 +207,39 @@ def told_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return told
 
 
+@pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize(
+    ("more", "factor", "yaml", "verdict", "told"),
+    [
+        (64, 2, "", None, [4, 64]),
+        (64, 2, "independent_batch: true\n", None, [4, 64]),
+        (64, 3, "", Verdict.WRONG_VALUES, [4, 64]),
+        (2**62, 2, "", None, [4, 64, 2**62]),
+        (2**62, 3, "", Verdict.WRONG_VALUES, [4, 64, 2**62]),
+        (2**62, 2, "independent_batch: true\n", None, [4, 64, 2**62]),
+        (2**63, 2, "independent_batch: true\n", Verdict.WRONG_VALUES, [4, 64, 2**62]),
+    ],
+)
+def test_blocks_that_wrote_zeros_alone_are_followed_by_more(
+    tmp_path: Path,
+    told_blocks: list[int | None],
+    more: int,
+    factor: int,
+    yaml: str,
+    verdict: Verdict | None,
+    told: list[int],
+) -> None:
+    """An output may be zero nearly everywhere, such as that of a transposed convolution with a stride."""
+
+    class Sparse(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * factor * ((told_blocks[-1] or 0) >= more)
+
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE, yaml), Sparse)
+    assert (outcome.failed and outcome.failed.verdict) == verdict
+    assert told_blocks[1:] == told
+
+
 @pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize(
     ("factor", "rows", "places", "verdict", "compared"),
