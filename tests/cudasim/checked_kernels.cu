@@ -1,7 +1,7 @@
 // For the checked build: faulty kernels, then honest ones that resemble them. `a` holds 1,000 floats that were written,
 // `b` 1,000 that were not (torch.empty); both end 0 bytes before the end of their storage, whose padding is 8 bytes.
 #include <torch/extension.h>
-#include <c10/cuda/CUDAException.h>
+#include <ATen/cuda/CUDAContext.h>
 #include <cooperative_groups.h>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>

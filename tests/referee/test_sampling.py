@@ -240,6 +240,28 @@ def test_blocks_that_wrote_zeros_alone_are_followed_by_more(
     assert told_blocks[1:] == told
 
 
+@pytest.mark.usefixtures("one_launch")
+def test_what_fewer_blocks_left_unwritten_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_blocks: list[int | None]
+) -> None:
+    """The simulator leaves out pages of zeros when it copies an output."""
+
+    def store(self: InProcessDevice, source: torch.Tensor, destination: torch.Tensor) -> None:
+        if bool((source != 0).any()):
+            destination.copy_(source)
+
+    class Zeros(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            into = torch.full(x.shape, 0 if told_blocks[-1] == 2**62 else -1, dtype=torch.int32)
+            into[0] = 0
+            return into.view(torch.float32)
+
+    monkeypatch.setattr(InProcessDevice, "store", store)
+    source = DOUBLE.replace("x * 2", "(x - 1).relu()")
+    assert checked(setting_of(tmp_path, source), Zeros)[0].failed is None
+    assert told_blocks[1:] == [4, 64, 2**62]
+
+
 @pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize(
     ("factor", "rows", "places", "verdict", "compared"),
