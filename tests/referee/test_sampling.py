@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,6 +24,7 @@ from harness.referee.sampling import (
     is_oracle_cheap,
     must_be_sampled,
 )
+from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
 from tests.referee.in_process import InProcessDevice, checked, computing, in_process_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest, verdict_of
@@ -139,14 +141,6 @@ def some_zeros(x: torch.Tensor) -> torch.Tensor:
     return made
 
 
-def test_zeros_beside_what_nobody_wrote_say_nothing(tmp_path: Path, yaml: str) -> None:
-    """Zeros can't be told from holes of the file, and elements of blocks that didn't run blame nobody."""
-    outcome, _ = checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x * 0"), yaml), computing(some_zeros))
-    assert outcome.failed is None
-    assert outcome.checks == []
-    assert "zeros" in outcome.remarks[-1]
-
-
 @pytest.mark.usefixtures("one_launch")
 @pytest.mark.parametrize(("yaml", "scope"), [("", "complete"), ("independent_batch: true\n", "row")])
 def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(
@@ -205,6 +199,26 @@ def told_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     monkeypatch.setattr(InProcessDevice, "sample_blocks", lambda self, count, seed: told.append(count))
     monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
     return told
+
+
+@pytest.mark.parametrize("are_too_many", [False, True])
+def test_zeros_beside_what_nobody_wrote_say_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_blocks: list[int | None], yaml: str, are_too_many: bool
+) -> None:
+    """Zeros can't be told from holes of the file, and elements of blocks that didn't run blame nobody."""
+    take = sampling._take_sampled_turn
+
+    def turn(worker: Any, buffers: Any, config: Any, blocks: int, *rest: Any, **named: Any) -> Any:
+        if are_too_many and blocks == sampling.ALL_BLOCKS:
+            raise SolutionFailed(Verdict.UNSUPPORTED, "more than the simulator can bear")
+        return take(worker, buffers, config, blocks, *rest, **named)
+
+    monkeypatch.setattr(sampling, "_take_sampled_turn", turn)
+    zeros = computing(lambda x: torch.zeros_like(x) if told_blocks[-1] == sampling.ALL_BLOCKS else some_zeros(x))
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x * 0"), yaml), zeros)
+    assert outcome.failed is None
+    assert [check.passed for check in outcome.checks] == [True] * (not are_too_many)
+    assert ("zeros" in outcome.remarks[-1]) is are_too_many
 
 
 @pytest.mark.usefixtures("one_launch")
