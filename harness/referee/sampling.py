@@ -128,7 +128,7 @@ def check_sampled(
             if error.verdict is not Verdict.UNSUPPORTED:
                 raise
             buffers.forget(worker)  # a launch that was given up fails all that follows
-            if check.passed:
+            if check.passed and all(output.compared for output in check.outputs):
                 why = "the blocks that ran wrote nothing but zeros, which memory may hold before"
                 outcome.remarks.append(f"{setting.case}: searched for faults only, values not compared: {why}")
                 return outcome
@@ -195,7 +195,7 @@ def _failure(check: Check, spec: OutputSpec) -> SolutionFailed | None:
 
 def _undecided(check: Check, spec: OutputSpec, why: SolutionFailed) -> SolutionFailed:
     """Values are wrong after some blocks, and all of them can't be run: neither right nor wrong."""
-    found = _failure(check, spec)
+    found = _failure(check, spec) or "nothing was written into an output"
     return SolutionFailed(
         Verdict.UNSUPPORTED, f"after some of its blocks {found}; with all of them: {why}", next_step="run it on a GPU"
     )
@@ -288,6 +288,7 @@ class _SampledAnswer:
     def __post_init__(self) -> None:
         outputs = self.buffers.outputs()
         written = [_written_rows(*pair) for pair in zip(outputs, self.buffers.output_buffers(), strict=True)]
+        self._are_zeros = [not one.numel() for one in written]
         rows = [_outermost(*pair) for pair in zip(written, outputs, strict=True)]
         self._rows = None if self.is_whole else rows
         self.scope: Scope = "complete" if self.is_whole else "row"
@@ -325,7 +326,7 @@ class _SampledAnswer:
                 comparison.add(output, want, only=only)
             for start, stop, first in spans:
                 part = output[start:stop]
-                only = None if is_all else _was_written(part)
+                only = None if is_all else _was_written(part, or_is_zero=self._are_zeros[number])
                 comparison.add(part, want[first : first + stop - start], (start,), only)
             found.append(comparison.result())
         return tuple(found)

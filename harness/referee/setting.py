@@ -191,14 +191,20 @@ class Setting:
 
     @property
     def call_s(self) -> float:
-        """The seconds of the processors that a call of the reference and one of the oracle take here, which may take
-        ten times as long: of a convolution in float64. Raises: InvalidProblem, torch.OutOfMemoryError."""
+        """The seconds of one processor's that a call of the reference and one of the oracle take here, which may take
+        ten times as long: of a convolution in float64. Infinite where memory is short. Raises: InvalidProblem."""
         if self.lessons.call_s is None:
-            inputs = self.reference.make_inputs(0)
-            started = time.process_time()  # other processes at work have no part in it
-            self.oracle.answer(inputs)
-            self.oracle.native(inputs)
-            self.lessons.call_s = time.process_time() - started
+            inputs, threads = self.reference.make_inputs(0), torch.get_num_threads()
+            torch.set_num_threads(1)  # of several, some spin while they wait
+            started = time.thread_time()  # whoever else is at work has no part in it
+            try:
+                self.oracle.answer(inputs)
+                self.oracle.native(inputs)
+                self.lessons.call_s = time.thread_time() - started
+            except (torch.OutOfMemoryError, MemoryError):
+                self.lessons.call_s = math.inf
+            finally:
+                torch.set_num_threads(threads)
         return self.lessons.call_s
 
     @property

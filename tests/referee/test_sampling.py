@@ -219,6 +219,10 @@ def test_zeros_beside_what_nobody_wrote_say_nothing(
     assert outcome.failed is None
     assert [check.passed for check in outcome.checks] == [True] * (not are_too_many)
     assert ("zeros" in outcome.remarks[-1]) is are_too_many
+    nothing = computing(lambda x: torch.full(x.shape, -1, dtype=torch.int32).view(torch.float32))
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x * 0"), yaml), nothing)
+    assert outcome.failed
+    assert outcome.failed.verdict is (Verdict.UNSUPPORTED if are_too_many else Verdict.WRONG_VALUES)
 
 
 @pytest.mark.usefixtures("one_launch")

@@ -35,6 +35,7 @@ from harness.devices.sim.triton_launch import (
     bound_arguments,
     is_of_kernel,
     is_refused,
+    is_static,
 )
 from harness.devices.sim.triton_libdevice import not_traced, offer_libdevice
 from harness.devices.sim.triton_logic import offer_logic
@@ -51,7 +52,7 @@ _ACCESSES = {
 }
 """The interpreter's accesses of memory, to which all others come down."""
 _LONGEST_TRIES_S = 10.0
-"""The seconds after which an autotuner's further configurations are compiled, and run no program."""
+"""The seconds after which an autotuner's further configurations run no program."""
 _NO_TENSOR = "constexpr"
 """Parameters whose annotation has this word are constants to Triton's compiler: `tl.constexpr`, in quotes as well."""
 
@@ -148,13 +149,13 @@ class TritonKernels:
 
     def _try_out(self, launch: Callable[[], object], quantiles: object = None) -> list[float]:
         """Launch a kernel with one configuration of its autotuner's, as a GPU does to measure it: what that leaves in
-        outputs, and what goes wrong, is the kernel's. Times mean nothing here: the first configuration that the
-        compiler takes will do."""
+        outputs, and what goes wrong, is the kernel's. Times mean nothing here: the first configuration that runs
+        will do."""
         self._is_trying, started = True, time.perf_counter()
         try:
             with not_traced():
                 launch()
-        except FailedAssertion:
+        except (FailedAssertion, NotImplementedError):  # where none runs, the first one's launch tells why
             return [math.inf] * 3
         finally:
             self._is_trying = False
@@ -193,18 +194,17 @@ class TritonKernels:
 
     def _launched(self, call: Callable[..., None]) -> Callable[..., None]:
         def launched(executor: Any, *args: Any, **kwargs: Any) -> None:
-            if self._launch is not None:
+            before = self._launch
+            if before is not None and before.programs:  # else it is a hook that runs before the kernel
                 raise CompilationError("a kernel launches another one")
             executor.grid = _launched_grid(executor.grid, bound_arguments(executor.fn, args, kwargs))
-            sampled, work_s = self._sampled, self._work_s
             if self._is_trying:
-                is_enough = sampled is not None or self._tried_s > _LONGEST_TRIES_S
+                is_enough = self._sampled is not None or self._tried_s > _LONGEST_TRIES_S
                 executor.grid = (0,) if is_enough else executor.grid
-                sampled, work_s = (2, 0), None
             elif self.is_captured(lambda: launched(executor, *args, **kwargs)):
                 return
             tensors = dict(_tensors([*zip(executor.arg_names, args, strict=False), *kwargs.items()]))
-            self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, sampled, work_s)
+            self._launch = launch = TritonLaunch(executor.fn.__name__, tensors, self._sampled, self._work_s)
             launch.has_own_pointers = any(map(_is_mere_address, [*args, *kwargs.values()]))
             self._launches += not self._is_trying
             try:
@@ -212,7 +212,7 @@ class TritonKernels:
             except Exception as error:  # whatever a kernel of a stranger's raises, in as many wrappers as it has calls
                 self._fail(launch, error)
             finally:
-                self._launch = None
+                self._launch = before
                 if not self._is_trying:
                     self.ran.append((launch.kernel, launch.programs, self.next_place()))
                     self._atomic_launches += launch.is_atomic
@@ -226,6 +226,8 @@ class TritonKernels:
             error = error.__cause__
         if isinstance(error, Exception) and is_refused(error):
             raise launch.refusal(error) from error
+        if isinstance(error, AssertionError) and is_static(error):
+            raise FailedAssertion(f"static_assert: {error}") from error
         if isinstance(error, AssertionError) and is_of_kernel(error):
             error = launch.fault("device-assert", str(error) or "an assertion failed", error)
         if not isinstance(error, KernelFault):
@@ -262,7 +264,7 @@ class TritonKernels:
 def _launched_grid(grid: Any, given: dict[str, Any]) -> tuple[int, ...]:
     """The grid as a GPU's launcher takes it: any sequence, of which the first three numbers count, or a function of the
     arguments as they were given. Raises: TypeError where they are no numbers, and whatever the function raises."""
-    return tuple(map(operator.index, grid(given) if callable(grid) else grid))[:3]
+    return tuple(map(operator.index, tuple(grid(given) if callable(grid) else grid)[:3]))
 
 
 def _with_numbers(interpreter: Any) -> Callable[[Any], Any]:

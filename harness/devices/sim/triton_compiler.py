@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import linecache
 import os
 import re
 import signal
@@ -85,7 +86,7 @@ def offer_compiler(interpreter: Any, compiler: TritonCompiler) -> None:
         result = gap = None
         try:
             result = run(kernel, *given, grid=grid, warmup=warmup, **named)
-        except NotImplementedError as error:
+        except (NotImplementedError, FailedAssertion) as error:
             gap = error
         if not warmup and (why := why_refused(kernel.fn, given, named)):
             raise (FailedAssertion if _ASSERTED in why.partition(" at: ")[0] else CompilationError)(why) from gap
@@ -98,7 +99,7 @@ def offer_compiler(interpreter: Any, compiler: TritonCompiler) -> None:
 
 def _described(value: Any) -> tuple[str, Any]:
     """Describe an argument in plain values. Raises: LookupError where it is none that is understood."""
-    if isinstance(value, (bool, int, float, str, type(None))):
+    if type(value) in (bool, int, float, str, type(None)):
         return "plain", value
     if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
         return "tensor", str(value.dtype).removeprefix("torch.")
@@ -193,12 +194,14 @@ def _worded(error: Any, file: Path) -> str:
     """Say what Triton's innermost error says, and the innermost line of the file that led to it."""
     from triton.compiler import errors
 
-    text, place, code, cause = file.read_text(), "", "", error
+    text, place, code, cause = "".join(linecache.getlines(str(file))), "", "", error
     while isinstance(cause, errors.CompilationError):
         error, cause = cause, cause.__cause__
         if (begin := text.find(error.src)) >= 0:
             line = text.count("\n", 0, begin) + error.node.lineno
-            place, code = f"{file.name}:{line}: ", text.splitlines()[line - 1].strip()
+            place, code = f"{file.name}:{line}: ", text.split("\n")[line - 1].strip()
+        elif not place:
+            code = error.src.split("\n")[error.node.lineno - 1].strip()
     what = error.error_message or (repr(cause) if cause else "")
     what = what.partition(". The following argument types")[0]
     if isinstance(error, errors.CompileTimeAssertionFailure):

@@ -169,6 +169,11 @@ def is_refused(error: Exception) -> bool:
 _WRONGLY_CALLED = re.compile(r"(\w+)\(\) (?:missing|takes|got)\b")
 
 
+def is_static(error: AssertionError) -> bool:
+    """Tell whether a static assertion failed."""
+    return list(traceback.walk_tb(error.__traceback__))[-1][0].f_code.co_name == "_new_static_assert"
+
+
 def is_of_kernel(error: Exception) -> bool:
     """Tell whether the kernel asserts or raises, and not the interpreter for itself."""
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]

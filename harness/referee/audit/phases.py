@@ -22,8 +22,9 @@ _HELD_UP = 0.9
 work that was only moved adds nothing. No other call may then be shorter than this part of its work."""
 _SLOWER = 1.05
 """A traced call may be so much slower than others: tracing takes 2 %, and the clock is colder."""
-_BY_HOST = 1 / 3
-"""The part of a traced call's time that counts as its work where the device was busy for less."""
+_BY_HOST = 0.75
+"""The part of a traced call's time that counts as its work where the device was busy for less: what the host does may
+take a third longer while it is traced."""
 _USUAL = 3.0
 """A spread of this many times the baseline's median spread is no evidence: on a busy machine, or a shared GPU, every
 arm has calls that were held up. (Reasoned, not measured.)"""
@@ -98,8 +99,8 @@ def require_even_work(seen: Observed) -> tuple[str, ...]:
 def _own_work_ns(turns: Sequence[TracedTurn]) -> float:
     """The most that one call's work can be by traced turns, infinite where there are none. No other call does that of
     one which is alone in its turn, and work that is moved leaves the mean as it is: the lesser is no less than a
-    call's. Where the device waited for most of a call, the host may have done its work, which takes many times as long
-    there: a part of the call's time counts."""
+    call's. Where the device waited for most of a call, the host may have done its work: most of the call's time
+    counts."""
     worked = [[max(call.busy_ns, round(_BY_HOST * call.interval_ns)) for call in turn.calls] for turn in turns]
     calls = [ns for turn in worked for ns in turn]
     alone = [turn[0] for turn in worked if len(turn) == 1]

@@ -155,6 +155,12 @@ BUFFER = """class Buffer:
 """
 PLAIN = "def double_all(value):\n    return 2 * value\n\n"
 
+COUNTS = """count = tl.atomic_add(factor, 1)  # whoever comes last begins anew
+    value = twice(tl.load(x + at, mask=at < n))
+    tl.store(y + at, tl.where(count < tl.num_programs(0), value, 0), mask=at < n)
+    if count == tl.num_programs(0) - 1:
+        tl.store(factor, 0)"""
+
 SOLUTIONS: dict[str, tuple[Any, ...]] = {
     "right": (Verdict.PASSED, KERNEL, CALL),
     "by_a_number": (
@@ -173,6 +179,13 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         TUNED,
     ),
     "tuned_by_assertions": (Verdict.PASSED, "tl.static_assert(BLOCK > 100)\n    " + KERNEL, BY_META, TUNED),
+    "tuned_by_later_assertions": (Verdict.PASSED, "tl.static_assert(BLOCK < 100)\n    " + KERNEL, BY_META, TUNED),
+    "tuned_and_counted": (
+        Verdict.PASSED,
+        COUNTS,
+        BY_META.replace("numel())", "numel(), factor=torch.zeros(1, dtype=torch.int32, device=x.device))"),
+        TUNED,
+    ),
     "tuned_and_given": (Verdict.RUNTIME_ERROR, KERNEL, BY_META.replace("numel())", "numel(), BLOCK=64)"), TUNED),
     "with_an_unknown_option": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("BLOCK=", "num_wraps=4, BLOCK=")),
     "with_three_warps": (Verdict.RUNTIME_ERROR, KERNEL, CALL.replace("BLOCK=", "num_warps=3, BLOCK=")),
