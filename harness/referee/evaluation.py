@@ -257,15 +257,16 @@ class _Judging:
     def in_any_mode(self) -> None:
         """Judge in eval(), with Model's values in parameters; where values are wrong, as KernelBench does, too. It only
         seeds, so that what a constructor folds into a parameter stays. And it runs modules in training mode, where
-        normalisations take the batch's statistics. Whoever is right in one of these is right."""
+        normalisations take the batch's statistics. Whoever is right in one of these is right, and who is right in it at
+        times is told so."""
         try:
             self.or_blame()
             return
         except SolutionFailed as error:
             if isinstance(error, VariedForCopies) or not _has_wrong_values(error):
                 raise
-            first = error
-        let_go(first)
+            failed = error
+        let_go(failed)
         for number, (problem, remarks) in enumerate(self._other_modes(), 1):
             again = self._again(f"mode {number}", "as KernelBench does", *remarks, problem=problem)
             try:
@@ -273,12 +274,15 @@ class _Judging:
             except (SolutionFailed, InvalidProblem) as error:
                 if isinstance(error, InvalidProblem) or _has_wrong_values(error):
                     let_go(error)
+                    if isinstance(error, SolutionFailed) and _is_right_at_times(error) > _is_right_at_times(failed):
+                        self.found.become(again.found)
+                        failed = error
                     continue
                 self.found.become(again.found)
                 raise
             self.found.become(again.found)
             return
-        raise first
+        raise failed
 
     def _other_modes(self) -> list[tuple[Problem, list[str]]]:
         """The problem in each mode besides the first in which this solution may be right, with remarks that say so."""
@@ -410,6 +414,10 @@ def _has_wrong_values(error: SolutionFailed) -> bool:
     cause = error.__cause__
     of_cause = cause.verdict if isinstance(cause, SolutionFailed) else None
     return Verdict.WRONG_VALUES in (error.verdict, of_cause)
+
+
+def _is_right_at_times(error: SolutionFailed) -> bool:
+    return error.verdict is Verdict.NONDETERMINISTIC
 
 
 def _note_end(worker: WorkerProcess, found: Found) -> None:
