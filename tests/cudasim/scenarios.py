@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -515,6 +516,14 @@ def _long_work(device: SimDevice, extension: Any, blocks: int, steps: int, launc
         took = time.monotonic() - started
         device.limit_work(None)
     return took
+
+
+def slowed_by_others(device: SimDevice, extension: Any) -> None:
+    """It stands still for longer than the launch may take, which computes for a third of that."""
+    device.limit_work(1)
+    with subprocess.Popen(["sh", "-c", f"sleep 0.1; kill -STOP {os.getpid()}; sleep 1.5; kill -CONT {os.getpid()}"]):
+        extension.long_work(_vector(1), 64, 100_000)
+    device.limit_work(None)
 
 
 OWN = {

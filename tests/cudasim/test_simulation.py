@@ -202,6 +202,11 @@ def test_a_block_that_takes_long_says_nothing_of_others(outcomes: Outcomes) -> N
         assert outcome["value"] > least_s
 
 
+def test_what_other_programs_take_is_not_a_launch_s_work(outcomes: Outcomes) -> None:
+    outcome = outcomes["slowed_by_others"]
+    assert (outcome["findings"], outcome["error"]) == ([], None)
+
+
 def test_atomics_are_counted_by_launch(outcomes: Outcomes) -> None:
     for scenario, count in (("reduce", 1), ("vector_add", 0)):
         before, after = outcomes[scenario]["accounts"]

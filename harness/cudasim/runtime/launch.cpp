@@ -99,7 +99,7 @@ uint64_t workers_for(const Launch& launch) {
 void run(Launch& launch) {
   FaultHandlers handlers;
   // The checker follows one thread at a time.
-  uint64_t count = sim_is_checking() ? 1 : workers_for(launch);
+  uint64_t count = launch.at_once = sim_is_checking() ? 1 : workers_for(launch);
   while (workers.size() < count) workers.push_back(std::make_unique<Worker>());
   uint3 thread = threadIdx, block = blockIdx;
   std::vector<std::thread> others;
@@ -150,9 +150,9 @@ void throw_if_failed() {
 
 void count_block(Launch& launch) {
   uint64_t done = ++launch.done, all = launch.blocks_to_run();
-  if (!work_s || done == all) return;
+  if (!work_s || done == all || spent_s + launch.by_clock_s() * all / done <= work_s) return;
   double took = launch.seconds();
-  double whole = took * all / done;
+  double whole = std::max(took, launch.computed_s() * all / done);
   if (spent_s + took < trusted_share * work_s || spent_s + whole <= work_s) return;
   give_up(launch, std::to_string(done) + " of " + std::to_string(all) + " blocks took " + tenths(took) +
                       ", so all of them would take " + tenths(whole) + "; launches before it took " +
@@ -198,7 +198,6 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   if (!launch.is_cooperative) launch.blocks = choose_blocks(launch.grid_blocks());
   count_launch(kernel, launch.grid_blocks());
   if (is_idle) return;
-  launch.began = std::chrono::steady_clock::now();
   if (launch.is_cooperative) {
     run_together(launch, given);
   } else {

@@ -1,8 +1,10 @@
 // A worker runs blocks of a launch, one after another, on one host thread; each CUDA thread that must wait
 // gets a fiber of its own.
 #pragma once
+#include <time.h>
+
+#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -19,6 +21,14 @@ constexpr unsigned warp_size = 32;
 constexpr size_t shared_capacity = 248 * 1024;  // a little over what sm_90 lends a block
 constexpr size_t shared_guard = 1 << 20;
 
+constexpr double most_slowed = 3;
+
+inline double seconds_of(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
 struct Launch {
   dim3 grid, block;
   size_t dynamic_shared;
@@ -32,7 +42,8 @@ struct Launch {
   std::atomic<bool> is_aborted{false};
   std::atomic<bool> has_atomics{false};
   std::atomic<uint64_t> done{0};
-  std::chrono::steady_clock::time_point began{};
+  unsigned at_once = 1;  // threads of the host that run its blocks
+  double began_s = seconds_of(CLOCK_MONOTONIC), computed_before_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
   Source nested{};  // where one of its threads would launch a kernel
   bool is_cooperative = false;  // all of its blocks are there at once, and may wait for each other
   const char* gap = nullptr;    // why it can't be simulated after all
@@ -41,7 +52,12 @@ struct Launch {
   uint64_t blocks_to_run() const { return blocks.empty() ? grid_blocks() : blocks.size(); }
   uint64_t block_number(uint64_t i) const { return blocks.empty() ? i : blocks[i]; }
   unsigned threads() const { return block.x * block.y * block.z; }
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); }
+  double by_clock_s() const { return seconds_of(CLOCK_MONOTONIC) - began_s; }
+  // As long as it takes on processors of its own, where it doesn't wait for its turns beside other programs.
+  double computed_s() const {
+    return std::min(by_clock_s(), (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - computed_before_s) / at_once);
+  }
+  double seconds() const { return std::max(computed_s(), by_clock_s() / most_slowed); }
 };
 
 // After each block that has ended: gives the launch up where the time that its first blocks took says that the turn's
