@@ -216,6 +216,13 @@ class Reference:
             inputs = self._apart(self._module.get_inputs())
         return [value.to(self.device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
+    def make_integers(self, seed: int) -> list[Any]:
+        """Make the inputs with those of floating-point numbers, which take most of the memory, as meta tensors. Raises:
+        InvalidProblem where get_inputs() makes the ones of the others."""
+        with _GENERATORS, blamed_on(self, "get_inputs() works on no meta device"), Placed("cpu", floats="meta"):
+            _seed_everything(seed, "cpu")
+            return self._apart(self._module.get_inputs())
+
     def _apart(self, inputs: Iterable[Any]) -> list[Any]:
         values, parts = list(inputs), list[Any]()
         try:
@@ -379,22 +386,28 @@ def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
         return None
 
 
+_MADE = (torch.randn, torch.rand, torch.zeros, torch.ones)
+
+
 class Placed(TorchFunctionMode):
     """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
 
-    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well.
+    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well. Of `floats`
+    this says where tensors of them are made.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, floats: str | None = None) -> None:
         super().__init__()
         self._device = device
+        self._floats = floats or device
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.cuda:
             func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
         placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
-        if func is torch.randn and self._device == "meta":  # there it makes torch import its compiler: 3.6 s
-            func = torch.empty
+        is_float = func in _MADE and (placed.get("dtype") or torch.get_default_dtype()).is_floating_point
+        if is_float and self._floats == "meta":  # there torch.randn makes torch import its compiler: 3.6 s
+            func, placed["device"] = torch.empty, "meta"
             placed.pop("generator", None)
         return func(*(self._replace(value) for value in args), **placed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import torch
 from torch.nn import functional
 
 from harness.model.verdict import Verdict
+from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.answers.reference import Reference
 from harness.referee.inputs.draws import Drawn, make_inputs
@@ -59,7 +61,7 @@ class PeriodicInput:
 
 def stretched_inputs(setting: Setting, seed: int) -> list[Any]:
     """Stretch the inputs of the problem's first small case, or of this one if there is none, to this one's shapes.
-    Integers can be offsets or indices, which mean nothing at another shape: then this one's own are drawn."""
+    Integers can be offsets or indices, which mean nothing at another shape: they are this one's own."""
     specs = setting.meta_inputs
     if specs is None:
         raise SolutionFailed(
@@ -69,27 +71,41 @@ def stretched_inputs(setting: Setting, seed: int) -> list[Any]:
         )
     small = next((case for case in setting.problem.cases if case != FULL), None)
     is_own = draws_all(specs, setting)
-    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed) if small and not is_own else []
+    drawn = _drawn_small(setting, small, seed) if small and not is_own else []
     if len(drawn) != len(specs):  # lists may have another length there
         if tensor_bytes(specs) > _DRAWN_BYTES:
-            why = "there is no small case" if small is None else "integers, which may be indices, aren't the same there"
             raise SolutionFailed(
                 Verdict.UNSUPPORTED,
-                f"inputs of the full shape are too large to draw, and can't be stretched from a small case's: {why}",
+                "inputs of the full shape are too large to draw, and can't be stretched from a small case's",
                 next_step="run it on a GPU" + ("" if small else ", or add a small case to problem.yaml"),
             )
         drawn = make_inputs(setting, Drawn(seed))
     return [
-        _laid_out(values, spec, has_open_order(setting) and is_own) if isinstance(spec, torch.Tensor) else spec
+        _laid_out(values, spec, is_own) if isinstance(spec, torch.Tensor) else spec
         for values, spec in zip(drawn, specs, strict=True)
     ]
 
 
 def draws_all(specs: Sequence[object], setting: Setting) -> bool:
-    """Say whether the inputs are those of this shape. Stretched from a small case's, integers mean something else, and
-    values repeat, among which an order may be open."""
-    is_open = has_open_order(setting) and tensor_bytes(specs) <= _DRAWN_BYTES
-    return is_open or any(map(_may_be_indices, specs))
+    """Say whether the inputs are those of this shape: stretched ones repeat values, among which an order may be
+    open."""
+    return has_open_order(setting) and tensor_bytes(specs) <= _DRAWN_BYTES
+
+
+def _drawn_small(setting: Setting, small: str, seed: int) -> list[Any]:
+    """The inputs of the `small` case, with the integers of this one; none where these can't be had alone."""
+    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
+    specs = setting.meta_inputs or []
+    if len(drawn) != len(specs) or not any(map(_may_be_indices, specs)):
+        return drawn
+    with contextlib.suppress(InvalidProblem):
+        own = setting.reference.make_integers(seed)
+        if not any(_may_be_indices(spec) and value.is_meta for value, spec in zip(own, specs, strict=True)):
+            return [
+                value if _may_be_indices(spec) else of_small
+                for value, of_small, spec in zip(own, drawn, specs, strict=True)
+            ]
+    return []
 
 
 def periodic_input(

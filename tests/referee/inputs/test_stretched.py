@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from harness.referee.inputs.stretched import PeriodicInput, periodic_input, stretched_inputs
+from harness.sandbox.outcome import SolutionFailed
 from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 from tests.referee.test_correctness import DOUBLE
@@ -67,3 +68,18 @@ def test_offsets_are_those_of_the_full_shape(tmp_path: Path) -> None:
     x, offsets = stretched_inputs(setting, 3)
     assert isinstance(x, PeriodicInput)
     assert offsets.rows(0, 7).tolist() == list(range(7))
+
+
+@pytest.mark.parametrize(("indices", "can_be_had"), [("torch.arange(rows)", True), ("x[:, 0].long()", False)])
+def test_indices_are_drawn_beside_numbers_that_take_too_much_memory(
+    tmp_path: Path, indices: str, can_be_had: bool
+) -> None:
+    inputs = f"(x := torch.rand(rows, 2**20)), {indices}"
+    text = problem_text("x * i[:, None]", inputs, constants="rows = 5000", given="x, i")
+    setting = setting_of(tmp_path, text, "cases: {small: {constants: {rows: 2}}}\n")
+    if can_be_had:
+        x, i = stretched_inputs(setting, 3)
+        assert (x.shape, i.rows(4990, 5000).tolist()) == ((5000, 2**20), list(range(4990, 5000)))
+    else:
+        with pytest.raises(SolutionFailed, match="too large"):
+            stretched_inputs(setting, 3)
