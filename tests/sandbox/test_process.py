@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +19,7 @@ from harness.devices.environment import FLAGS
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
 from harness.run.cache import cache_folder
+from harness.run.cores import keep_thread_to
 from harness.sandbox import process
 from harness.sandbox.family import has_ended
 from harness.sandbox.outcome import SolutionFailed, WorkerKilled
@@ -48,6 +50,25 @@ def test_child_processes_end_with_their_worker(workers: Workers, tmp_path: Path)
     child = Path("/proc") / worker.output
     assert not child.exists() or "(sleep) Z" in (child / "stat").read_text()
     assert worker.leftovers.remark is None
+
+
+def test_a_worker_that_builds_gives_way_to_other_sessions(workers: Workers) -> None:
+    """Linux gives each session its share, in which a process's own priority counts among that session's alone."""
+    priorities = []
+
+    def start() -> None:
+        keep_thread_to(None, is_background=True)
+        with workers.start(for_build=True) as worker:
+            worker.await_start()
+            priorities.append(os.getpriority(os.PRIO_PROCESS, worker.pid))
+            priorities.append(int(Path(f"/proc/{worker.pid}/autogroup").read_text().split()[-1]))
+
+    if not Path("/proc/self/autogroup").exists():
+        pytest.skip("sessions have no shares here")
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert priorities == [10, 10]
 
 
 ORPHANING = """

@@ -147,3 +147,18 @@ def test_libraries_are_ready_before_a_solution_that_may_capture_a_graph(
         folder = laid(tmp_path / str(number), files)
         arm_of(device, tmp_path).load(Load(str(folder / "solution.py"), "ModelNew", {}))
         assert device.told == (told if number else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "seen"), [("ModelNew", None, "1"), ("ModelNew", "8", "8"), ("Model", None, "None")]
+)
+def test_a_solution_compiles_by_torch_in_its_own_process_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, given: str | None, seen: str
+) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
+    if given:
+        monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", given)
+    text = f"import os\nclass {name}:\n    seen = str(os.environ.get('TORCHINDUCTOR_COMPILE_THREADS'))\n"
+    arm = arm_of(Noting(), tmp_path)
+    arm.load(Load(str(laid(tmp_path, {"threads.py": text}) / "threads.py"), name, {}))
+    assert arm._class.seen == seen
