@@ -9,13 +9,14 @@ import secrets
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.sandbox import family as family_module
-from harness.sandbox.family import Family, Leftovers, Process, start_of
+from harness.sandbox.family import Family, Leftovers, Process, start_of, waited_ns
 from harness.sandbox.user_signal import is_own_user, signal_user
 from harness.sandbox.wire.sandbox import user_of
 from tests.wording import tells
@@ -339,3 +340,26 @@ def test_strangers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 not in read
     stranger.kill()
     stranger.wait()
+
+
+def test_the_wait_for_a_cpu_is_known_and_standing_still_is_none() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    text = f"import os, threading\nos.sched_setaffinity(0, [{cpu}])\nthreading.Thread(target=input).start()\n"
+    text += "print(flush=True)\nwhile True: pass"
+    with contextlib.ExitStack() as stack:
+        spinning = []
+        for _ in range(2):
+            one = stack.enter_context(subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE))
+            stack.callback(one.kill)
+            assert one.stdout is not None
+            one.stdout.readline()
+            spinning.append(one.pid)
+        before = waited_ns(spinning[0])
+        time.sleep(0.5)
+        assert waited_ns(spinning[0]) - before > 50_000_000
+        os.kill(spinning[0], signal.SIGSTOP)
+        time.sleep(0.1)
+        before = waited_ns(spinning[0])
+        time.sleep(0.2)
+        assert waited_ns(spinning[0]) == before
+    assert waited_ns(2**22 + 1) == 0

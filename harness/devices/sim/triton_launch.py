@@ -30,7 +30,7 @@ _MOST_ASKED = 20_000
 _TRIED_S = 0.2
 """The time after which a launch's first programs say how long all of them would take."""
 _MOST_SLOWED = 3
-"""Beside other programs a launch may take so many times as long by the clock."""
+"""The factor by which other programs may slow a launch by the clock."""
 
 
 class KernelFault(Exception):
