@@ -39,8 +39,9 @@ from harness.sandbox.wire.messages import (
 
 ALL_BLOCKS = 2**62
 """Asks for a turn in which all blocks run and what they leave is looked for as after a few."""
-_WORK_SHARE = 1 / 8
-"""The share of a turn's time for launches that run whole on the simulator: what takes longer can be sampled instead."""
+_WORK_SHARES: dict[int | None, float] = {None: 1 / 8, ALL_BLOCKS: 1 / 2}
+"""The share of a turn's time for launches that run whole on the simulator. What takes longer can be sampled instead,
+except where all blocks run since a few didn't decide."""
 
 _ABSENT = re.compile(r"(No module named '|import of |^name ')(?P<module>\w+)")
 _OF_TORCHS_CUDA = re.compile(
@@ -144,8 +145,8 @@ def take_turn(
     Raises: SolutionFailed, also where another number of calls is answered, and on a fault that the simulator saw in a
     turn that went through.
     """
-    if request.sample_blocks in (None, ALL_BLOCKS):
-        request = replace(request, work_s=_WORK_SHARE * limits.turn_s)
+    if share := _WORK_SHARES.get(request.sample_blocks):
+        request = replace(request, work_s=share * limits.turn_s)
     if not request.sample_blocks:
         buffers.poison_outputs(request.calls)
     buffers.synchronize()

@@ -9,11 +9,11 @@ import pytest
 
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.buffers.turns import load_arm
+from harness.referee.buffers.turns import ALL_BLOCKS, load_arm, take_turn
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised
-from harness.sandbox.wire.device import Finding
-from harness.sandbox.wire.messages import Raised
+from harness.sandbox.wire.device import Conditions, Finding
+from harness.sandbox.wire.messages import Raised, TakeTurn, TurnTaken
 from tests.wording import tells
 
 GAP = "harness-sim-unsupported: inline PTX (asm) at line 3"
@@ -45,3 +45,20 @@ def test_a_fault_that_was_seen_comes_before_a_gap_that_is_claimed() -> None:
 
 def test_a_gpu_has_no_gaps() -> None:
     assert failure(backend="cuda").verdict is Verdict.LOAD_ERROR
+
+
+@pytest.mark.parametrize(("blocks", "work_s"), [(None, 15.0), (ALL_BLOCKS, 60.0), (4, None), (0, None)])
+def test_what_decides_after_a_few_blocks_may_take_longer_than_what_can_be_sampled(
+    blocks: int | None, work_s: float | None
+) -> None:
+    asked: list[TakeTurn] = []
+
+    def ask(request: TakeTurn, _: float) -> TurnTaken:
+        asked.append(request)
+        return TurnTaken((), (), 0)
+
+    worker: Any = SimpleNamespace(ask=ask)
+    buffers: Any = SimpleNamespace(poison_outputs=lambda calls: None, synchronize=lambda: None)
+    limits = Config().but("limits", turn_s=120.0).limits
+    take_turn(worker, buffers, TakeTurn((), Conditions(), sample_blocks=blocks), limits)
+    assert [request.work_s for request in asked] == [work_s]
