@@ -153,7 +153,8 @@ def _recorded(
         seed=job.seed,
         verdict=verdict,
         weights=found.weights,
-        failure=failure and _with_advice(in_own_lines(failure, job.solution_ref.files), verdict, job, environment),
+        failure=failure
+        and _with_advice(in_own_lines(failure, job.solution_ref.files), verdict, job, environment, found),
         builds=built.builds,
         checks=tuple(found.checks),
         tolerances=tuple(one for derived in found.tolerances.values() for one in derived),
@@ -177,15 +178,17 @@ def _on_tries(job: Job) -> list[str]:
     return [f"try {number} ended so, and all was tried again: {what}" for number, what in enumerate(job.outages, 1)]
 
 
-def _with_advice(failure: Failure, verdict: Verdict, job: Job, environment: Environment) -> Failure:
+def _with_advice(failure: Failure, verdict: Verdict, job: Job, environment: Environment, found: Found) -> Failure:
     """Say what may show the cause, where the reason doesn't tell it. Races and reads are looked for in CUDA alone."""
+    is_wrong = any(not check.passed for check in (*found.checks, *found.fragile))
+    is_unseen = verdict in _OF_UNSEEN_CAUSE or (verdict is Verdict.UNSUPPORTED and is_wrong)
     languages = languages_in(job.solution_ref.files)
     may_see = None
     if "CUDA" in languages and not job.config.correctness.sanitize:
         may_see = _SEES_MORE
     elif TRITON.name in languages and environment.backend == "cuda":
         may_see = _SEES_MORE_OF_TRITON
-    if may_see is None or verdict not in _OF_UNSEEN_CAUSE or _IS_EXPLAINED.search(failure.reason):
+    if may_see is None or not is_unseen or _IS_EXPLAINED.search(failure.reason):
         return failure
     return replace(failure, next_step=f"{failure.next_step}; {may_see}")
 

@@ -17,7 +17,7 @@ from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.trial import VariedForCopies
 from harness.sandbox.outcome import SolutionFailed
-from tests.examples import check, comparison, environment
+from tests.examples import check, comparison, environment, far_out
 from tests.referee.recorded import recorded
 from tests.wording import tells
 
@@ -119,3 +119,18 @@ def test_the_simulator_is_advised_where_it_sees_more(
         assert tells(failure.next_step, "mend it", *advised)
     else:
         assert failure.next_step == "mend it"
+
+
+@pytest.mark.parametrize("is_wrong", [True, False])
+def test_the_checked_build_is_advised_where_wrong_values_decide_nothing(evaluate: Evaluate, is_wrong: bool) -> None:
+    """A missing barrier shows in a shrunk case by the order of the simulator's threads."""
+
+    def judge(judging: Any) -> None:
+        judging.found.fragile += [far_out()] if is_wrong else []
+        raise SolutionFailed(
+            Verdict.UNSUPPORTED, "in the shrunk case: 8 values are outside", next_step="run it on a GPU"
+        )
+
+    failure = evaluate(judge, files={"kernel.cu": CUDA}).failure
+    assert failure is not None
+    assert ("--sanitize" in failure.next_step) is is_wrong
