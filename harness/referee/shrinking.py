@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.ceilings.work import work_of
+from harness.referee.sampling import COMPLETE_BYTES
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.constants import module_constants
 from harness.workspace.problem import Case, Problem
@@ -18,27 +21,49 @@ SHRUNK = "shrunk"
 
 _MOST_BYTES, _MOST_OPERATIONS = 2**20, 10**8
 """The most that a call takes; a case takes some twenty of them."""
+_BEARABLE_OPERATIONS = 10**10
+"""The most that a call takes where nothing smaller shows whether values are right: some minutes for a case."""
 _UNITS = (32, 8, 4)
 _SCALES = tuple(2**power for power in range(1, 25))
 
 
 def with_shrunk_case(full: Setting) -> Iterator[Problem]:
     """The problem with a small case beside the full one, on which the reference has run; then with smaller ones."""
-    problem = full.problem
-    for constants in _candidates(_written_sizes(full)):
-        tried = replace(problem, cases={**problem.cases, SHRUNK: Case(constants)})
-        try:
-            small = prepare_setting(tried, SHRUNK, full.master_seed, "cpu")
-            if _is_small(small) and _has_form_of(small, full):
-                small.oracle.answer(small.reference.make_inputs(small.seed("tried")))
-                yield tried
-        except InvalidProblem:
-            continue  # these sizes don't fit together
+    candidates = _candidates(_written_sizes(full))
+    return (small.problem for small in _shrunk(full, candidates) if _is_small(small) and _has_answer(small))
+
+
+def with_bearable_case(full: Setting) -> Iterator[Problem]:
+    """The problem with the smallest case that can be made of it, where that takes long, but can be run whole: a shape
+    that is written into get_inputs() stays."""
+    candidates = reversed(list(_candidates(_written_sizes(full))))
+    smallest = next(_shrunk(full, candidates), None)
+    if smallest is not None and _is_bearable(smallest) and _has_answer(smallest):
+        yield smallest.problem
 
 
 def describe_shrunk(problem: Problem) -> str:
     constants = problem.cases[SHRUNK].constants
     return f"{SHRUNK}: shrunk by the referee to " + ", ".join(f"{name} = {value}" for name, value in constants.items())
+
+
+def _shrunk(full: Setting, candidates: Iterator[dict[str, Any]]) -> Iterator[Setting]:
+    """Yield the settings of those that the reference takes."""
+    problem = full.problem
+    for constants in candidates:
+        tried = replace(problem, cases={**problem.cases, SHRUNK: Case(constants)})
+        with contextlib.suppress(InvalidProblem):  # these sizes don't fit together
+            small = prepare_setting(tried, SHRUNK, full.master_seed, "cpu")
+            if _has_form_of(small, full):
+                yield small
+
+
+def _has_answer(small: Setting) -> bool:
+    try:
+        small.oracle.answer(small.reference.make_inputs(small.seed("tried")))
+    except InvalidProblem:
+        return False
+    return True
 
 
 def _written_sizes(full: Setting) -> dict[str, Any]:
@@ -80,6 +105,11 @@ def _reduced(name: str, value: Any, scale: int, unit: int) -> Any:
 def _is_small(setting: Setting) -> bool:
     work = work_of(setting)
     return work is not None and work.least_bytes <= _MOST_BYTES and (work.operations or 0) <= _MOST_OPERATIONS
+
+
+def _is_bearable(setting: Setting) -> bool:
+    work, nbytes = work_of(setting), tensor_bytes(setting.meta_inputs or ()) + setting.spec.nbytes
+    return work is not None and nbytes <= COMPLETE_BYTES and (work.operations or 0) <= _BEARABLE_OPERATIONS
 
 
 def _has_form_of(small: Setting, full: Setting) -> bool:

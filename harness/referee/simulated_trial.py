@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.devices.base import Host
@@ -23,7 +23,7 @@ from harness.referee.inputs.structure import structure_of
 from harness.referee.judgement import UnfairVariant
 from harness.referee.sampling import is_oracle_cheap
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
+from harness.referee.shrinking import SHRUNK, describe_shrunk, with_bearable_case, with_shrunk_case
 from harness.referee.trial import Trial
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
@@ -77,6 +77,8 @@ class SimulatedTrial(Trial):
         if is_alone and self._shrink(setting):
             return self._check_full_then_shrunk(self._with_rows(replace(setting, problem=self.job.problem)))
         traced = self._check_case(setting)
+        if is_alone and not self.found.checks and self._shrink(setting, with_bearable_case):
+            return self._then_shrunk(traced, setting)
         if case != FULL and not any(one.is_compared for one in traced):
             raise SolutionFailed(
                 Verdict.UNSUPPORTED,
@@ -101,6 +103,10 @@ class SimulatedTrial(Trial):
             if error.verdict is Verdict.WRONG_VALUES:
                 raise self._beside_shrunk(error, full.has_found_items) from None
             raise
+        return self._then_shrunk(traced, full)
+
+    def _then_shrunk(self, traced: list[TracedCase], full: Setting) -> list[TracedCase]:
+        """Check the shrunk case after the full one. Raises: SolutionFailed."""
         compared = list(self.found.checks)
         try:
             traced += self._check_shrunk()
@@ -193,11 +199,11 @@ class SimulatedTrial(Trial):
         reason = f"more than the simulator can bear at the full shape, without which nothing is decided: {late}"
         return SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU")
 
-    def _shrink(self, full: Setting | None) -> bool:
-        """Give the problem a small case of the referee's making, the first time for its `full` one, else a smaller one
-        than it has. Return False where there is none."""
+    def _shrink(self, full: Setting | None, made: Callable[[Setting], Iterator[Problem]] = with_shrunk_case) -> bool:
+        """Give the problem a small case of the referee's making, the first time for its `full` one, as `made` by that,
+        else a smaller one than it has. Return False where there is none."""
         if full is not None:
-            self._shrunk = with_shrunk_case(full)
+            self._shrunk = made(full)
         problem = next(self._shrunk, None)
         if problem is None:
             return False

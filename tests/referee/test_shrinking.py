@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+import pytest
+
 from harness.referee.setting import Setting
-from harness.referee.shrinking import SHRUNK, with_shrunk_case
+from harness.referee.shrinking import SHRUNK, with_bearable_case, with_shrunk_case
 from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 
@@ -61,3 +63,15 @@ def test_smaller_cases_follow(tmp_path: Path) -> None:
 
 def test_shapes_that_no_constant_names_stay(tmp_path: Path) -> None:
     assert shrunk(tmp_path, "rate = 0.5", "4096, 4096", "4096, 4096") is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "constants"),
+    [("batch_size, 500_000", [{"batch_size": 2}]), ("batch_size, 5_000_000", [])],
+)
+def test_what_is_never_small_has_a_case_that_can_be_run_whole(
+    tmp_path: Path, shape: str, constants: list[dict[str, int]]
+) -> None:
+    setting = setting_of(tmp_path, problem_text("x * 2", f"torch.rand({shape})", constants="batch_size = 64"))
+    assert list(with_shrunk_case(setting)) == []
+    assert [problem.cases[SHRUNK].constants for problem in with_bearable_case(setting)] == constants

@@ -484,6 +484,21 @@ def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path
     assert any(tells(remark, "shrunk:", "rows = 128", "columns = 616") for remark in found.remarks)
 
 
+@pytest.mark.usefixtures("auditor", "small_simulator")
+@pytest.mark.parametrize(("factor", "is_right"), [(2, True), (3, False)])
+def test_a_shape_that_cannot_be_made_small_is_judged_in_the_smallest_case_that_runs_whole(
+    tmp_path: Path, factor: int, is_right: bool
+) -> None:
+    """A batch of images, whose sides no constant names."""
+    source = problem_text("x * 2", "torch.rand(rows, 200_000)", constants="rows = 16")
+    trial, found = tried_at_a_large_shape_alone(tmp_path, computing(lambda x: x * factor), source=source)
+    with nullcontext() if is_right else pytest.raises(SolutionFailed) as caught:
+        trial.check()
+    assert {check.case for check in (*found.checks, *found.fragile)} == {"shrunk"}
+    assert any(tells(remark, "shrunk:", "rows = 4") for remark in found.remarks)
+    assert is_right or (caught and caught.value.verdict is Verdict.UNSUPPORTED)
+
+
 @pytest.mark.usefixtures("small_simulator")
 @pytest.mark.parametrize(
     ("accused", "verdict"),
