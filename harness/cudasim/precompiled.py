@@ -62,7 +62,7 @@ def without_tuning(flags: list[str]) -> list[str]:
 _NEEDS_FULL = re.compile(
     r"torch::(nn|optim|autograd|jit|data|serialize|python|save|load|indexing|tensor|cuda)\b"
     r"|torch/(nn|optim|autograd|jit|data|script|serialize|python|library|csrc)\b"
-    r"|\bpy::(?!arg\b)|(?<!/)pybind11(?!/(pybind11|stl)\.h|::arg\b|\s*;)|PYBIND11_(?!MODULE\b)|\bPy[A-Z]\w+\b"
+    r"|\bpy::(?!arg\b)|(?<!/)pybind11(?!/(pybind11|stl)\.h|::arg\b|\s*;)|PYBIND11_(?!MODULE\b)|\bPy(?!Torch)[A-Z]\w+\b"
     r"|\barg\([^)]*\)\s*=|\bnamespace\s+\w+\s*=\s*(at|c10|torch)\b"
     r"|\bTORCH_LIBRARY|requires_grad|__has_include|globalContext"
 )

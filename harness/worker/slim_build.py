@@ -38,7 +38,7 @@ _NEEDS_FULL = re.compile(
     r"torch::(nn|optim|autograd|jit|data|serialize|python|save|load|indexing|tensor)\b"
     r"|torch/(nn|optim|autograd|jit|data|script|serialize|python|library|csrc)\b"
     r"|\bTORCH_LIBRARY|\bpy::(?!arg\b)|(?<!/)pybind11(?!/(pybind11|stl)\.h|::arg\b|\s*;)|PYBIND11_(?!MODULE\b)"
-    r"|\bPy[A-Z]\w+\b|requires_grad|__has_include|globalContext"
+    r"|\bPy(?!Torch)[A-Z]\w+\b|requires_grad|__has_include|globalContext"
 )
 _CALL = re.compile(r"\b(?:torch|at)::(\w+)\s*\(")
 _ANY_CALL = re.compile(r"\b(\w+)\s*\(")

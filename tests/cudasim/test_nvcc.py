@@ -232,6 +232,8 @@ def test_a_module_defined_twice_fails_with_full_headers_as_well() -> None:
         ("namespace t = torch;\nauto x = t::tensor({1, 2, 3});", False),
         ("auto x = torch::tensor({1, 2, 3});", False),
         ("auto x = torch::empty({1, 2, 3});", True),
+        ('// The launch from PyTorch.\nTORCH_CHECK(ok, "a PyTorch tensor");', True),
+        ("PyObject* object = nullptr;", False),
     ],
 )
 def test_what_means_something_else_under_slim_headers_gets_the_full_ones(text: str, is_slim: bool) -> None:

@@ -332,6 +332,14 @@ def test_calls_that_need_more_are_left_to_torch(tmp_path: Path, arguments: dict[
     assert slim_arguments(SIGNATURE.bind("name", **arguments), tmp_path) is None
 
 
+def test_the_name_of_pytorch_needs_nothing_of_pythons(tmp_path: Path) -> None:
+    """Of models' kernels, one in five has it in a comment."""
+    told = f"// The launch from PyTorch.\n{SIMPLE}"
+    assert slim_arguments(SIGNATURE.bind("name", told, functions=["one"]), tmp_path) is not None
+    told += "\nPyObject* object = nullptr;"
+    assert slim_arguments(SIGNATURE.bind("name", told, functions=["one"]), tmp_path) is None
+
+
 def test_only_functions_that_the_sources_name_are_read(tmp_path: Path) -> None:
     call = SIGNATURE.bind("name", SIMPLE, "auto y = torch::zeros_like(x); at::exp_out(y, x);", functions=["one"])
     slim = slim_arguments(call, tmp_path)
