@@ -129,6 +129,8 @@ def check_sampled(
                 raise
             buffers.forget(worker)  # a launch that was given up fails all that follows
             if check.passed and all(output.compared for output in check.outputs):
+                if renew:
+                    renew()
                 why = "the blocks that ran wrote nothing but zeros, which memory may hold before"
                 outcome.remarks.append(f"{setting.case}: searched for faults only, values not compared: {why}")
                 return outcome

@@ -662,6 +662,28 @@ def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_
 
 
 @pytest.mark.usefixtures("auditor", "small_simulator")
+def test_a_launch_that_was_given_up_fails_nothing_in_the_shrunk_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few blocks wrote zeros alone, as under a ReLU, and all of them take the simulator too long."""
+
+    class GivesUp(InProcessWorker):
+        has_given_up = False
+
+        def ask(self, request: Any, timeout_s: float, descriptors: Sequence[int] = ()) -> Any:
+            self.has_given_up |= isinstance(request, TakeTurn) and request.sample_blocks == ALL_BLOCKS
+            if self.has_given_up:
+                raise SolutionFailed(Verdict.TIMEOUT, "the launch timed out and was terminated")
+            return super().ask(request, timeout_s, descriptors)
+
+    monkeypatch.setattr(sampling_module, "_is_written", lambda buffers: False)
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, Honest, worker=GivesUp)
+    trial.check()
+    assert {(check.case, check.passed) for check in found.checks} == {("shrunk", True)}
+
+
+@pytest.mark.usefixtures("auditor", "small_simulator")
 def test_what_a_solution_keeps_of_a_few_blocks_is_forgotten_before_all_of_them_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
