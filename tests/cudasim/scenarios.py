@@ -66,6 +66,7 @@ void inactive_lane(torch::Tensor x);
 torch::Tensor pool(torch::Tensor x, bool wide);
 void nested_launch(torch::Tensor out);
 torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps);
+torch::Tensor long_first_blocks(torch::Tensor x, int64_t blocks, int64_t steps);
 int64_t on_a_stream(torch::Tensor x, torch::Tensor y, std::string what);
 """
 
@@ -524,6 +525,18 @@ def slowed_by_others(device: SimDevice, extension: Any) -> None:
     with subprocess.Popen(["sh", "-c", f"sleep 0.1; kill -STOP {os.getpid()}; sleep 1.5; kill -CONT {os.getpid()}"]):
         extension.long_work(_vector(1), 64, 100_000)
     device.limit_work(None)
+
+
+def long_first_blocks(device: SimDevice, extension: Any) -> object:
+    """They take thousandths of a second each, after a launch that took a sixteenth of the time for all."""
+    device.limit_work(8.0)
+    try:
+        extension.long_work(_vector(1), 1, 20_000_000)
+        extension.long_first_blocks(_vector(1), 10_000, 100_000)
+        device.synchronize()
+    finally:
+        device.limit_work(None)
+    return None
 
 
 OWN = {

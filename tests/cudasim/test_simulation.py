@@ -207,6 +207,11 @@ def test_what_other_programs_take_is_not_a_launch_s_work(outcomes: Outcomes) -> 
     assert (outcome["findings"], outcome["error"]) == ([], None)
 
 
+def test_a_few_long_blocks_say_nothing_of_a_launch_after_others(outcomes: Outcomes) -> None:
+    outcome = outcomes["long_first_blocks"]
+    assert (outcome["findings"], outcome["error"]) == ([], None)
+
+
 def test_atomics_are_counted_by_launch(outcomes: Outcomes) -> None:
     for scenario, count in (("reduce", 1), ("vector_add", 0)):
         before, after = outcomes[scenario]["accounts"]

@@ -153,7 +153,8 @@ void count_block(Launch& launch) {
   if (!work_s || done == all || spent_s + launch.by_clock_s() * all / done <= work_s) return;
   double took = launch.seconds();
   double whole = std::max(took, launch.computed_s() * all / done);
-  if (spent_s + took < trusted_share * work_s || spent_s + whole <= work_s) return;
+  bool is_told = took >= trusted_share * work_s;  // a few blocks say nothing of all
+  if (spent_s + (is_told ? whole : took) <= work_s) return;
   give_up(launch, std::to_string(done) + " of " + std::to_string(all) + " blocks took " + tenths(took) +
                       ", so all of them would take " + tenths(whole) + "; launches before it took " +
                       tenths(spent_s) + " of the " + tenths(work_s) + " that a turn has");
