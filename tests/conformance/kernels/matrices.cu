@@ -55,7 +55,12 @@ __global__ void tf32_product(const float* a, const float* b, float* out) {
   for (int i = 0; i < left.num_elements; i++) left.x[i] = __float_to_tf32(left.x[i]);
   for (int i = 0; i < right.num_elements; i++) right.x[i] = __float_to_tf32(right.x[i]);
   mma_sync(sum, left, right, sum);
-  store_matrix_sync(out, sum, 16, mem_row_major);
+  __shared__ float staged[256];
+  store_matrix_sync(staged, sum, 16, mem_row_major);
+  __syncwarp();
+  for (int i = threadIdx.x; i < 256; i += 32) out[i] = staged[i];
+  fill_fragment(sum, 0.0f);
+  store_matrix_sync(staged, sum, 16, mem_row_major);  // waits until every lane has read
 }
 
 CASE(wmma_tf32) { tf32_product<<<1, 32>>>(buffers.at<float>(0), buffers.at<float>(1), buffers.at<float>(2)); }
