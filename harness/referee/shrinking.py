@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.ceilings.work import work_of
 from harness.referee.sampling import COMPLETE_BYTES
 from harness.referee.setting import Setting, prepare_setting
-from harness.workspace.constants import module_constants
+from harness.workspace.constants import constants_of_inputs, module_constants
 from harness.workspace.problem import Case, Problem
 
 SHRUNK = "shrunk"
@@ -81,13 +82,38 @@ def _written_sizes(full: Setting) -> dict[str, Any]:
 def _candidates(sizes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield ever smaller constants, all by the same scale: equal sizes stay equal, powers of two keep their ratios."""
     seen: list[dict[str, Any]] = []
-    for unit in _UNITS:
-        for scale in _SCALES:
-            reduced = {name: _reduced(name, value, scale, unit) for name, value in sizes.items()}
-            changed = {name: value for name, value in reduced.items() if value != sizes[name]}
-            if changed and changed not in seen:
-                seen.append(changed)
-                yield changed
+    for written in (own, sizes) if own != sizes else (sizes,):
+        for unit in _UNITS:
+            for scale in _SCALES:
+                reduced = {name: _reduced(name, value, scale, unit) for name, value in written.items()}
+                changed = {name: value for name, value in reduced.items() if value != written[name]}
+                if changed and changed not in seen:
+                    seen.append(changed)
+                    yield changed
+
+
+def _module_sizes(full: Setting) -> dict[str, Any]:
+    """Sizes at the module's top level that aren't made of other constants."""
+    found = {
+        name: full.reference.constant(name)
+        for name, expression in module_constants(full.problem.source).items()
+        if not any(isinstance(node, ast.Name) for node in ast.walk(expression))
+    }
+    return {name: value for name, value in found.items() if _is_size(value)}
+
+
+def _literal_sizes(expressions: Mapping[str, ast.expr]) -> dict[str, Any]:
+    found = {}
+    for name, expression in expressions.items():
+        with suppress(ValueError):  # no literal
+            found[name] = ast.literal_eval(expression)
+    return {name: value for name, value in found.items() if _is_size(value)}
+
+
+def _is_size(value: Any) -> bool:
+    """Say whether it is a whole number, or a tuple or list of them."""
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return bool(parts) and all(type(part) is int for part in parts)
 
 
 def _reduced(name: str, value: Any, scale: int, unit: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.python_text import parse
 
@@ -18,13 +18,18 @@ def module_constants(source: str) -> dict[str, ast.expr]:
     return {name: value for name, (_, value) in _assigned_once(source).items()}
 
 
+def constants_of_inputs(source: str) -> dict[str, ast.expr]:
+    """Names assigned once in `get_inputs` and not at the module's top level, with their expressions."""
+    return {name: value for name, (_, value) in _assigned_in_inputs(source).items()}
+
+
 def with_constants(source: str, values: Mapping[str, object]) -> str:
     """Return `source` with each of these names assigned anew, right behind its own assignment; line numbers stay.
 
     Raises:
-        KeyError: a name that the module doesn't assign at its top level.
+        KeyError: a name that is assigned neither at the module's top level nor in `get_inputs`.
     """
-    assigned = _assigned_once(source)
+    assigned = {**_assigned_in_inputs(source), **_assigned_once(source)}
     lines = source.encode().splitlines(keepends=True)  # ast counts columns in UTF-8 bytes
     ends = [(assigned[name][0].end_lineno, assigned[name][0].end_col_offset, name) for name in values]
     for number, column, name in sorted(ends, reverse=True):
@@ -34,11 +39,23 @@ def with_constants(source: str, values: Mapping[str, object]) -> str:
     return b"".join(lines).decode()
 
 
+def _assigned_in_inputs(source: str) -> dict[str, tuple[ast.stmt, ast.expr]]:
+    module = parse(source)
+    outside = {name for node in module.body for name, _ in _assignments(node)}
+    inside = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "get_inputs"]
+    found = _once([statement for function in inside for statement in function.body])
+    return {name: where for name, where in found.items() if name not in outside}
+
+
 def _assigned_once(source: str) -> dict[str, tuple[ast.stmt, ast.expr]]:
+    return _once(parse(source).body)
+
+
+def _once(statements: Sequence[ast.stmt]) -> dict[str, tuple[ast.stmt, ast.expr]]:
     """The names with their statements and expressions. What is derived from the first of two assignments wouldn't
     follow the second."""
     found: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
-    for node in parse(source).body:
+    for node in statements:
         for name, value in _assignments(node):
             found.setdefault(name, []).append((node, value))
     return {name: ways[0] for name, ways in found.items() if len(ways) == 1}
