@@ -150,6 +150,8 @@ class SimulatedTrial(Trial):
         except InvalidProblem as error:
             why, advice = error, failed.failure.next_step
         vars(self.found).update(before)
+        if isinstance(why, SolutionFailed) and why.verdict is Verdict.CHEATING:
+            return why
         is_wrong_too = isinstance(why, SolutionFailed) and why.verdict is Verdict.WRONG_VALUES
         if has_found_items and not is_wrong_too:
             reason = f"at the full shape, with inputs stretched from small ones: {failed.failure.reason}"

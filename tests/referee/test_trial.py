@@ -574,6 +574,23 @@ def test_wrong_values_at_the_full_shape_are_told_beside_the_shrunk_case(
     assert [(check.case, check.passed) for check in found.checks] == [("full", False)]
 
 
+@pytest.mark.usefixtures("auditor", "small_simulator")
+def test_cheating_in_the_shrunk_case_counts_whatever_the_full_shape_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies in no size: a function that was replaced, for instance."""
+
+    def check_shrunk(trial: SimulatedTrial) -> list[TracedCase]:
+        raise SolutionFailed(Verdict.CHEATING, "torch.allclose was replaced")
+
+    monkeypatch.setattr(SimulatedTrial, "_check_shrunk", check_shrunk)
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    trial, _found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
+    with pytest.raises(SolutionFailed) as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.CHEATING
+
+
 def softmax_within(columns: int, mean: float = 0.0) -> type[nn.Module]:
     """A kernel that is right for as many columns, and takes no more into account; with the mean of all as well."""
 
