@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Collection
 
 from harness.python_text import parse
 
@@ -17,6 +18,14 @@ _FIRST = ("argmax", "argmin", "max", "min")
 def names_open_order(source: str) -> bool:
     """Say whether code names such an operation. Comments and texts of several words don't count."""
     return any(_is_mode(node) or _is_open(_name(node)) for node in ast.walk(parse(source)))
+
+
+@functools.lru_cache(maxsize=256)
+def uses_open_indices(source: str) -> bool:
+    """Say whether code goes on with the indices of such an operation, as a router does with those of its experts."""
+    tree = parse(source)
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return names_open_order(source) and any(_hands_on_indices(node, read) for node in ast.walk(tree))
 
 
 @functools.lru_cache(maxsize=256)
@@ -35,6 +44,15 @@ def _is_mode(node: ast.AST) -> bool:
         case ast.Attribute(attr="mode"):
             return True
     return False
+
+
+def _hands_on_indices(node: ast.AST, read: Collection[str]) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(indices)])], value=ast.Call(func=called)):
+            return indices in read and _is_open(_name(called))
+        case ast.Subscript(value=ast.Call(func=called), slice=ast.Constant(1)):
+            return _is_open(_name(called))
+    return _name(node) in ("argsort", "indices")
 
 
 def _is_open(name: str) -> bool:

@@ -20,7 +20,7 @@ import torch
 from harness.referee.answers.rows import computable
 from harness.referee.inputs.structure import InputStructure
 from harness.referee.setting import Setting
-from harness.workspace.open_order import names_open_order
+from harness.workspace.open_order import names_open_order, uses_open_indices
 from harness.workspace.problem import VariantName
 
 MODERATE = 4
@@ -150,9 +150,9 @@ def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) 
 
 
 def leaves_order_open(source: str, dtypes: Sequence[torch.dtype]) -> bool:
-    """Say whether a problem's outputs are indices that may be any of those of equal values."""
+    """Say whether a problem's outputs are indices that may be any of those of equal values, or depend on such."""
     has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
-    return has_indices and names_open_order(source)
+    return (has_indices and names_open_order(source)) or uses_open_indices(source)
 
 
 def _ladder(scaled: Callable[[int], Variant], sign: int) -> Ladder:

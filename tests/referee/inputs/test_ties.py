@@ -135,3 +135,37 @@ def test_code_alone_says_that_an_order_is_open(forward: str, is_open: bool) -> N
 
 def test_what_is_no_index_has_no_open_order() -> None:
     assert not leaves_order_open(TOPK, [torch.float32])
+
+
+@pytest.mark.parametrize(
+    ("forward", "is_open"),
+    [
+        ("values, chosen = x.topk(2)\nreturn x.gather(1, chosen) * values", True),
+        ("chosen = torch.sort(x, 1)[1]\nreturn x.gather(1, chosen + 1)", True),
+        ("best = torch.topk(x, 2)\nreturn x.gather(1, best.indices + 1)", True),
+        ("return x.gather(1, x.argsort(1))", True),
+        ("values, _ = x.topk(2)\nreturn values", False),
+        ("values, unused = x.topk(2)\nreturn values", False),
+        ("return torch.sort(x, 1)[0] + x.sort(1).values", False),
+        ("mean, chosen = x.mean(), x.argmax(1)\nreturn x.sort(1)[0] + x.gather(1, chosen)", False),
+    ],
+)
+def test_what_is_looked_up_at_indices_of_an_open_order_is_as_open(forward: str, is_open: bool) -> None:
+    assert leaves_order_open(problem_text(forward), [torch.float32]) is is_open
+
+
+EXPERTS = problem_text(
+    "gates, chosen = x.softmax(1).topk(2)\nreturn (y.gather(1, chosen) * gates).sum(1)",
+    "torch.rand(64, 8), torch.rand(64, 8)",
+    given="x, y",
+)
+
+
+class LastExperts(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        gates, chosen = x.softmax(1).flip(1).sort(dim=1, descending=True, stable=True)
+        return (y.flip(1).gather(1, chosen[:, :2]) * gates[:, :2]).sum(1)
+
+
+def test_any_of_equal_experts_may_be_asked(tmp_path: Path) -> None:
+    assert checked(setting_of(tmp_path, EXPERTS), LastExperts)[0].failed is None
