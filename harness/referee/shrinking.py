@@ -82,14 +82,13 @@ def _written_sizes(full: Setting) -> dict[str, Any]:
 def _candidates(sizes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield ever smaller constants, all by the same scale: equal sizes stay equal, powers of two keep their ratios."""
     seen: list[dict[str, Any]] = []
-    for written in (own, sizes) if own != sizes else (sizes,):
-        for unit in _UNITS:
-            for scale in _SCALES:
-                reduced = {name: _reduced(name, value, scale, unit) for name, value in written.items()}
-                changed = {name: value for name, value in reduced.items() if value != written[name]}
-                if changed and changed not in seen:
-                    seen.append(changed)
-                    yield changed
+    for unit in _UNITS:
+        for scale in _SCALES:
+            reduced = {name: _reduced(name, value, scale, unit) for name, value in sizes.items()}
+            changed = {name: value for name, value in reduced.items() if value != sizes[name]}
+            if changed and changed not in seen:
+                seen.append(changed)
+                yield changed
 
 
 def _module_sizes(full: Setting) -> dict[str, Any]:
@@ -120,7 +119,7 @@ def _reduced(name: str, value: Any, scale: int, unit: int) -> Any:
     """Return `value` in fewer units, with the same remainder; a batch, whose rows are alike, is cut to two or three."""
     if isinstance(value, (tuple, list)):
         return type(value)(_reduced(name, part, scale, unit) for part in value)
-    if "batch" in name.lower():
+    if "batch" in name.lower() or name == "B":
         return min(value, max(2, value // scale) | (value & 1))
     if value <= 2 * unit:
         return value
@@ -128,9 +127,11 @@ def _reduced(name: str, value: Any, scale: int, unit: int) -> Any:
     return max(1, units // scale) * unit + remainder
 
 
-def _is_small(setting: Setting) -> bool:
+def _is_small(setting: Setting, room: int) -> bool:
     work = work_of(setting)
-    return work is not None and work.least_bytes <= _MOST_BYTES and (work.operations or 0) <= _MOST_OPERATIONS
+    if work is None or work.least_bytes > room * _MOST_BYTES:
+        return False
+    return (work.operations or 0) <= room * _MOST_OPERATIONS
 
 
 def _is_bearable(setting: Setting) -> bool:
