@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -22,6 +21,8 @@ SHRUNK = "shrunk"
 
 _MOST_BYTES, _MOST_OPERATIONS = 2**20, 10**8
 """The most that a call takes; a case takes some twenty of them."""
+_ROOM = 8
+"""The factor by which both are larger where all constants of the module stay."""
 _BEARABLE_OPERATIONS = 10**10
 """The most that a call takes where nothing smaller shows whether values are right: some minutes for a case."""
 _UNITS = (32, 8, 4)
@@ -29,16 +30,27 @@ _SCALES = tuple(2**power for power in range(1, 25))
 
 
 def with_shrunk_case(full: Setting) -> Iterator[Problem]:
-    """The problem with a small case beside the full one, on which the reference has run; then with smaller ones."""
-    candidates = _candidates(_written_sizes(full))
-    return (small.problem for small in _shrunk(full, candidates) if _is_small(small) and _has_answer(small))
+    """The problem with a small case beside the full one, on which the reference has run; then with smaller ones.
+
+    Sizes that only `get_inputs` knows come alone first, and may stay larger: a kernel is made for heads and groups that
+    the module names.
+    """
+    own = _sizes_of_inputs(full)
+    found: list[dict[str, Any]] = []
+    for sizes, room in ((own, 1), (own, _ROOM), ({**_module_sizes(full), **own}, 1)):
+        if room > 1 and found:
+            continue
+        for constants, small in _shrunk(full, _candidates(sizes)):
+            if constants not in found and _is_small(small, room) and _has_answer(small):
+                found.append(constants)
+                yield small.problem
 
 
 def with_bearable_case(full: Setting) -> Iterator[Problem]:
     """The problem with the smallest case that can be made of it, where that takes long, but can be run whole: a shape
-    that is written into get_inputs() stays."""
-    candidates = reversed(list(_candidates(_written_sizes(full))))
-    smallest = next(_shrunk(full, candidates), None)
+    that no constant names stays."""
+    candidates = list(_candidates({**_module_sizes(full), **_sizes_of_inputs(full)}))
+    _, smallest = next(_shrunk(full, reversed(candidates)), (None, None))
     if smallest is not None and _is_bearable(smallest) and _has_answer(smallest):
         yield smallest.problem
 
@@ -48,15 +60,15 @@ def describe_shrunk(problem: Problem) -> str:
     return f"{SHRUNK}: shrunk by the referee to " + ", ".join(f"{name} = {value}" for name, value in constants.items())
 
 
-def _shrunk(full: Setting, candidates: Iterator[dict[str, Any]]) -> Iterator[Setting]:
-    """Yield the settings of those that the reference takes."""
+def _shrunk(full: Setting, candidates: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Setting]]:
+    """Yield those that the reference takes, each with the case's setting."""
     problem = full.problem
     for constants in candidates:
         tried = replace(problem, cases={**problem.cases, SHRUNK: Case(constants)})
-        with contextlib.suppress(InvalidProblem):  # these sizes don't fit together
+        with suppress(InvalidProblem):  # these sizes don't fit together
             small = prepare_setting(tried, SHRUNK, full.master_seed, "cpu")
             if _has_form_of(small, full):
-                yield small
+                yield constants, small
 
 
 def _has_answer(small: Setting) -> bool:
@@ -65,18 +77,6 @@ def _has_answer(small: Setting) -> bool:
     except InvalidProblem:
         return False
     return True
-
-
-def _written_sizes(full: Setting) -> dict[str, Any]:
-    """Constants that are whole numbers, or tuples and lists of them, and not made of other constants."""
-    written = {}
-    for name, expression in module_constants(full.problem.source).items():
-        value = full.reference.constant(name)
-        parts = value if isinstance(value, (tuple, list)) else [value]
-        is_derived = any(isinstance(node, ast.Name) for node in ast.walk(expression))
-        if parts and all(type(part) is int for part in parts) and not is_derived:
-            written[name] = value
-    return written
 
 
 def _candidates(sizes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -101,9 +101,10 @@ def _module_sizes(full: Setting) -> dict[str, Any]:
     return {name: value for name, value in found.items() if _is_size(value)}
 
 
-def _literal_sizes(expressions: Mapping[str, ast.expr]) -> dict[str, Any]:
+def _sizes_of_inputs(full: Setting) -> dict[str, Any]:
+    """Sizes that only `get_inputs` knows."""
     found = {}
-    for name, expression in expressions.items():
+    for name, expression in constants_of_inputs(full.problem.source).items():
         with suppress(ValueError):  # no literal
             found[name] = ast.literal_eval(expression)
     return {name: value for name, value in found.items() if _is_size(value)}

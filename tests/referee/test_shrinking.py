@@ -65,6 +65,36 @@ def test_shapes_that_no_constant_names_stay(tmp_path: Path) -> None:
     assert shrunk(tmp_path, "rate = 0.5", "4096, 4096", "4096, 4096") is None
 
 
+def grouped(inputs: str) -> str:
+    """A problem with a group of 32 in the module and all other sizes in `get_inputs`."""
+    forward = "return (a.view(-1, GROUP, a.shape[1]) * b[:, None]).view(a.shape)"
+    source = problem_text(forward, "torch.rand(M, N), torch.rand(M // GROUP, N)", constants="GROUP = 32", given="a, b")
+    return source.replace("def get_inputs():\n", f"def get_inputs():\n    {inputs}\n")
+
+
+def test_sizes_that_only_the_inputs_know_are_shrunk(tmp_path: Path) -> None:
+    found = all_shrunk(setting_of(tmp_path, grouped("M, N = 4096, 8192")))
+    assert next(found) == {"M": 128, "N": 256}
+
+
+def test_constants_of_the_module_are_shrunk_only_after_those_of_the_inputs(tmp_path: Path) -> None:
+    found = [set(constants) for constants in all_shrunk(setting_of(tmp_path, grouped("M = 4096\n    N = M * 2")))]
+    assert found[0] == {"M"}
+    assert found[-1] == {"M", "GROUP"}
+    assert found == sorted(found, key=len)
+
+
+def test_a_case_may_be_larger_where_the_constants_of_the_module_stay(tmp_path: Path) -> None:
+    """Weights of 4 MiB, and of a batch two items."""
+    source = product("WIDE = 1024", "B, WIDE", "WIDE, WIDE").replace(
+        "def get_inputs():\n", "def get_inputs():\n    B = 4096\n"
+    )
+    found = list(all_shrunk(setting_of(tmp_path, source)))
+    assert found[0] == {"B": 256}
+    assert {"B": 2} in found
+    assert all(constants.keys() == {"B"} or constants["WIDE"] < 1024 for constants in found)
+
+
 @pytest.mark.parametrize(
     ("shape", "constants"),
     [("batch_size, 500_000", [{"batch_size": 2}]), ("batch_size, 5_000_000", [])],
