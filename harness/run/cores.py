@@ -3,22 +3,16 @@
 Compilers on every core disturb what is timed: the worker's thread that launches kernels loses its core and its cache,
 and a call that is bound by its launches gets slower. So every GPU has cores of its own for its referee and its worker
 (one runs while the other waits), a hyper-thread's twin included, and compilers keep to the rest, at a lower priority.
-Where too few cores are left for compilers, builds and measurements alternate instead. A run that begins while another
-one measures leaves that one's cores alone.
+Where too few cores are left for compilers, builds and measurements alternate instead.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import re
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from harness.run.gpu_lock import is_locked, open_shared
 
 _PER_LANE = 2
 """The whole cores for one GPU: one for the worker, one for the referee that watches it."""
@@ -51,37 +45,6 @@ def divide_cores(lanes: int, groups: list[frozenset[int]], quota: float | None) 
     builds = sorted(cpu for group in rest for cpu in group)[:spare]
     of_lanes = tuple(frozenset().union(*reserved[i * _PER_LANE : (i + 1) * _PER_LANE]) for i in range(lanes))
     return Cores(of_lanes, frozenset(builds), usable)
-
-
-class CoreClaims:
-    """The whole cores that no other run on this machine measures on (`groups`). The first of them are this run's until
-    close(), or until its process ends, by an advisory lock each on a file in `folder` that every user's runs know."""
-
-    def __init__(self, lanes: int, groups: list[frozenset[int]], folder: Path) -> None:
-        self._held: list[int] = []
-        self.groups = list(self._claimed(_PER_LANE * lanes, groups, folder))
-
-    def close(self) -> None:
-        while self._held:
-            os.close(self._held.pop())
-
-    def _claimed(self, wanted: int, groups: list[frozenset[int]], folder: Path) -> Iterator[frozenset[int]]:
-        for group in groups:
-            path = folder / f"harness-core-{min(group)}.lock"
-            if self._claim(path) if len(self._held) < wanted else not is_locked(path, has_note=False):
-                yield group
-
-    def _claim(self, path: Path) -> bool:
-        """Take a core; one whose file can't be used is taken without. Return False where another run has it."""
-        with contextlib.suppress(OSError):
-            descriptor = open_shared(path)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                return False
-            self._held.append(descriptor)
-        return True
 
 
 def core_groups() -> list[frozenset[int]]:

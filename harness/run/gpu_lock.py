@@ -58,11 +58,11 @@ class GpuLock:
 
     def is_held(self) -> bool:
         """Say whether some run, this one included, measures on the GPU just now."""
-        return is_locked(self._path("lock"))
+        return _is_held(self._path("lock"))
 
     def is_wanted(self) -> bool:
         """Say whether another run waits for it."""
-        return is_locked(self._path("turnstile"), has_note=False)
+        return _is_held(self._path("turnstile"), has_note=False)
 
     def made_files(self) -> list[Path]:
         """Make its files; return their paths. Raises: MachineError."""
@@ -76,7 +76,7 @@ class GpuLock:
     def _open(self, kind: str) -> Iterator[int]:
         path = self._path(kind)
         try:
-            descriptor = open_shared(path)
+            descriptor = _open_shared(path)
         except OSError as error:
             # The folder isn't made here: one that is named by a typo would part those who share the GPU.
             remedy = "make the folder" if isinstance(error, FileNotFoundError) else "remove the file"
@@ -128,7 +128,7 @@ def _take(descriptor: int, stop: threading.Event, tell: Callable[[], None]) -> N
                 raise Interrupted from None
 
 
-def open_shared(path: Path) -> int:
+def _open_shared(path: Path) -> int:
     """A file that all users may lock. It lies in a folder that all may write to, so it is not followed as a link, and
     is refused where it is a second name of somebody's other file: the holder's note will be written into it.
 
@@ -153,7 +153,7 @@ def open_shared(path: Path) -> int:
     return descriptor
 
 
-def is_locked(path: Path, has_note: bool = True) -> bool:
+def _is_held(path: Path, has_note: bool = True) -> bool:
     """Say whether the lock is held; False also where the file can't be used: whoever wants the GPU will be told
     then. `has_note`: its holder leaves one."""
     with contextlib.suppress(OSError):

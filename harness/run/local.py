@@ -27,7 +27,7 @@ from harness.referee.job import Job, make_job
 from harness.referee.outage import Outage
 from harness.run.building import build_job, compile_ahead
 from harness.run.cascade import Cascade, Simulated, with_simulated
-from harness.run.cores import CoreClaims, Cores, keep_thread_to
+from harness.run.cores import Cores, keep_thread_to
 from harness.run.executor import Answer, Ticket
 from harness.run.lane import Assignment, Lane
 from harness.run.threads import Shape, Threads, run_threads
@@ -50,13 +50,12 @@ _AHEAD = 16
 @dataclass(frozen=True)
 class Lanes:
     """The executors of a run's evaluations: its lanes by name, the workers that build, and how the cores are divided
-    (None: shared). What other runs don't measure on is claimed until the session ends."""
+    (None: shared)."""
 
     by_name: Mapping[str, Lane]
     builders: Workers
     cores: Cores | None
     environment: Environment
-    claims: CoreClaims | None = None
 
     def shape(self, tasks: int, jobs: int | None) -> Shape:
         """Say how wide a run is for so many tasks; `jobs` builds run at once, by default half of the builds'

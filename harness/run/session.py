@@ -20,7 +20,7 @@ from harness.model.evaluation import Evaluation
 from harness.referee.setting import draw_master_seed
 from harness.run.cache import cache_folder
 from harness.run.cascade import Cascade
-from harness.run.cores import CoreClaims, Cores, core_groups, cpu_quota, divide_cores
+from harness.run.cores import Cores, core_groups, cpu_quota, divide_cores
 from harness.run.gpu_lock import GpuLock, locks_folder
 from harness.run.lane import LaneSettings, LocalLane, ProcessLane
 from harness.run.local import Evaluating, Lanes, Observer, run_tasks
@@ -66,8 +66,6 @@ class Session(AbstractContextManager["Session"]):
         if self.cascade is not None:
             self.cascade.close()
         self.workers.close()
-        if self.lanes.claims is not None:
-            self.lanes.claims.close()
 
 
 def open_session(
@@ -151,15 +149,14 @@ def _gpu_lanes(workers: Workers, environment: Environment, wanted: int | None) -
 
     locks = {gpu: GpuLock(gpu.uuid, f"GPU {gpu.index}", locks_folder()) for gpu in equal_gpus()}
     gpus = sorted(locks, key=lambda gpu: locks[gpu].is_held())[:wanted]
-    claims = CoreClaims(len(gpus), core_groups(), locks_folder())
-    cores = divide_cores(len(gpus), claims.groups, cpu_quota())
+    cores = divide_cores(len(gpus), core_groups(), cpu_quota())
     if len(gpus) == 1 and gpus[0].index == 0:
-        return Lanes({locks[gpus[0]].name: LocalLane(workers, locks[gpus[0]])}, workers, cores, environment, claims)
+        return Lanes({locks[gpus[0]].name: LocalLane(workers, locks[gpus[0]])}, workers, cores, environment)
     lanes = {
         locks[gpu].name: ProcessLane(_settings(workers, locks[gpu], cpus), gpu.variables, workers.stop)
         for gpu, cpus in zip(gpus, cores.lanes or [None] * len(gpus), strict=True)
     }
-    return Lanes(lanes, workers, cores, environment, claims)
+    return Lanes(lanes, workers, cores, environment)
 
 
 def _sim_lanes(workers: Workers, environment: Environment, wanted: int | None, sanitize: bool) -> Lanes:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from pathlib import Path
 
-from harness.run.cores import CoreClaims, core_groups, divide_cores, keep_thread_to
+from harness.run.cores import core_groups, divide_cores, keep_thread_to
 
 
 def cores(count: int) -> list[frozenset[int]]:
@@ -49,21 +47,6 @@ def test_compilers_leave_a_containers_quota_to_the_measurement() -> None:
 def test_a_quota_too_small_to_share_is_not_shared() -> None:
     divided = divide_cores(1, cores(64), 3.5)
     assert (divided.lanes, divided.builds, divided.usable) == (None, None, 3)
-
-
-def test_a_run_leaves_alone_what_others_measure_on_until_they_end(tmp_path: Path) -> None:
-    with contextlib.closing(CoreClaims(2, cores(8), tmp_path)) as first:
-        assert first.groups == cores(8)
-        with contextlib.closing(CoreClaims(1, cores(8), tmp_path)) as second:
-            assert second.groups == cores(8)[4:]
-            with contextlib.closing(CoreClaims(1, cores(8), tmp_path)) as third:
-                assert third.groups == cores(8)[6:]
-    assert CoreClaims(1, cores(8), tmp_path).groups == cores(8)
-    assert len(list(tmp_path.iterdir())) == 8
-
-
-def test_without_a_folder_for_locks_all_cores_are_free(tmp_path: Path) -> None:
-    assert CoreClaims(1, cores(8), tmp_path / "absent").groups == cores(8)
 
 
 def test_the_groups_hold_every_usable_cpu_once() -> None:

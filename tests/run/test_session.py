@@ -31,15 +31,6 @@ def lanes(monkeypatch: pytest.MonkeyPatch, folder: Path, count: int, wanted: int
     return session_module._gpu_lanes(Workers(host, folder), environment(), wanted)
 
 
-def test_another_run_s_cores_aren_t_built_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    first, second = (lanes(monkeypatch, tmp_path, 1) for _ in range(2))
-    assert (first.cores.lanes, second.cores.lanes) == (({0, 1},), ({2, 3},))
-    assert second.cores.builds == frozenset(range(4, 16))
-    second.claims.close()
-    first.claims.close()
-    assert lanes(monkeypatch, tmp_path, 1).cores.lanes == ({0, 1},)
-
-
 def test_one_gpu_is_judged_on_in_this_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = lanes(monkeypatch, tmp_path, 1)
     assert list(made.by_name) == ["GPU 0"]
