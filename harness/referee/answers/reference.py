@@ -217,9 +217,10 @@ class Reference:
         return [value.to(self.device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
     def make_integers(self, seed: int) -> list[Any]:
-        """Make the inputs with those of floating-point numbers, which take most of the memory, as meta tensors. Raises:
-        InvalidProblem where get_inputs() makes the ones of the others."""
-        with _GENERATORS, blamed_on(self, "get_inputs() works on no meta device"), Placed("cpu", floats="meta"):
+        """Make the inputs, but floating-point numbers, which take most of the memory, as meta tensors. What follows
+        from integers alone, such as a mask, is real. Raises: InvalidProblem where real tensors follow from meta ones.
+        """
+        with _GENERATORS, blamed_on(self, "get_inputs() works on no meta device"), WithoutFloats("cpu"):
             _seed_everything(seed, "cpu")
             return self._apart(self._module.get_inputs())
 
@@ -386,31 +387,54 @@ def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
         return None
 
 
-_MADE = (torch.randn, torch.rand, torch.zeros, torch.ones)
-
-
 class Placed(TorchFunctionMode):
     """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
 
-    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well. Of `floats`
-    this says where tensors of them are made.
+    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well.
     """
 
-    def __init__(self, device: str, floats: str | None = None) -> None:
+    def __init__(self, device: str) -> None:
         super().__init__()
         self._device = device
-        self._floats = floats or device
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.cuda:
             func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
         placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
-        is_float = func in _MADE and (placed.get("dtype") or torch.get_default_dtype()).is_floating_point
-        if is_float and self._floats == "meta":  # there torch.randn makes torch import its compiler: 3.6 s
-            func, placed["device"] = torch.empty, "meta"
+        if func is torch.randn and self._device == "meta":  # there it makes torch import its compiler: 3.6 s
+            func = torch.empty
             placed.pop("generator", None)
         return func(*(self._replace(value) for value in args), **placed)
 
     def _replace(self, value: Any) -> Any:
         is_cuda = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
         return torch.device(self._device) if is_cuda else value
+
+
+class WithoutFloats(Placed):
+    """Context: new tensors of floating-point numbers are meta tensors. Raises: TypeError where real ones meet them."""
+
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = dict(kwargs or {})
+        if len({one.is_meta for one in _tensors_among((args, *given.values()))}) > 1:
+            raise TypeError("a meta tensor meets a real one")
+        if func in _MAKERS and _is_float(given.get("dtype")):
+            func, given["device"] = torch.empty, "meta"
+            given.pop("generator", None)
+        return super().__torch_function__(func, kinds, args, given)
+
+
+_MAKERS = (torch.randn, torch.rand, torch.zeros, torch.ones, torch.empty)
+
+
+def _is_float(asked: torch.dtype | type | None) -> bool:
+    """Say whether a tensor for which this type was asked has floating-point numbers: torch takes Python's, too."""
+    return asked in (None, float) or (isinstance(asked, torch.dtype) and asked.is_floating_point)
+
+
+def _tensors_among(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from _tensors_among(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import mmap
 from collections.abc import Sequence
@@ -61,7 +62,7 @@ class PeriodicInput:
 
 def stretched_inputs(setting: Setting, seed: int) -> list[Any]:
     """Stretch the inputs of the problem's first small case, or of this one if there is none, to this one's shapes.
-    Integers can be offsets or indices, which mean nothing at another shape: they are this one's own."""
+    Integers can be offsets or indices, which mean nothing at another shape: then this one's own are drawn."""
     specs = setting.meta_inputs
     if specs is None:
         raise SolutionFailed(
@@ -70,13 +71,16 @@ def stretched_inputs(setting: Setting, seed: int) -> list[Any]:
             next_step="run it on a GPU",
         )
     small = next((case for case in setting.problem.cases if case != FULL), None)
+    if small and any(map(_may_be_indices, specs)) and (beside := _beside_integers(specs, setting, small, seed)):
+        return beside
     is_own = draws_all(specs, setting)
-    drawn = _drawn_small(setting, small, seed) if small and not is_own else []
+    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed) if small and not is_own else []
     if len(drawn) != len(specs):  # lists may have another length there
         if tensor_bytes(specs) > _DRAWN_BYTES:
+            why = "there is no small case" if small is None else "integers, which may be indices, aren't the same there"
             raise SolutionFailed(
                 Verdict.UNSUPPORTED,
-                "inputs of the full shape are too large to draw, and can't be stretched from a small case's",
+                f"inputs of the full shape are too large to draw, and can't be stretched from a small case's: {why}",
                 next_step="run it on a GPU" + ("" if small else ", or add a small case to problem.yaml"),
             )
         drawn = make_inputs(setting, Drawn(seed))
@@ -87,25 +91,28 @@ def stretched_inputs(setting: Setting, seed: int) -> list[Any]:
 
 
 def draws_all(specs: Sequence[object], setting: Setting) -> bool:
-    """Say whether the inputs are those of this shape: stretched ones repeat values, among which an order may be
-    open."""
-    return has_open_order(setting) and tensor_bytes(specs) <= _DRAWN_BYTES
+    """Say whether the inputs are those of this shape. Stretched from a small case's, integers mean something else, and
+    values repeat, among which an order may be open."""
+    is_open = has_open_order(setting) and tensor_bytes(specs) <= _DRAWN_BYTES
+    return is_open or any(map(_may_be_indices, specs))
 
 
-def _drawn_small(setting: Setting, small: str, seed: int) -> list[Any]:
-    """The inputs of the `small` case, with the integers of this one; none where these can't be had alone."""
+def _beside_integers(specs: Sequence[Any], setting: Setting, small: str, seed: int) -> list[Any]:
+    """This shape's own inputs, but random floating-point numbers stretched from the small case's. Empty where these
+    can't be told apart, or the others take too much memory as well."""
+    if has_open_order(setting) or tensor_bytes([spec for spec in specs if _may_be_indices(spec)]) > _DRAWN_BYTES:
+        return []
     drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
-    specs = setting.meta_inputs or []
-    if len(drawn) != len(specs) or not any(map(_may_be_indices, specs)):
-        return drawn
-    with contextlib.suppress(InvalidProblem):
+    own: list[Any] = []
+    with contextlib.suppress(InvalidProblem, RuntimeError, MemoryError):
         own = setting.reference.make_integers(seed)
-        if not any(_may_be_indices(spec) and value.is_meta for value, spec in zip(own, specs, strict=True)):
-            return [
-                value if _may_be_indices(spec) else of_small
-                for value, of_small, spec in zip(own, drawn, specs, strict=True)
-            ]
-    return []
+    are_meta = [isinstance(value, torch.Tensor) and value.is_meta for value in own]
+    if not len(drawn) == len(own) == len(specs) or any(map(_may_be_indices, itertools.compress(own, are_meta))):
+        return []
+    return [
+        _laid_out(of_small if is_meta else value, spec, not is_meta) if isinstance(spec, torch.Tensor) else spec
+        for value, of_small, spec, is_meta in zip(own, drawn, specs, are_meta, strict=True)
+    ]
 
 
 def periodic_input(

@@ -70,16 +70,33 @@ def test_offsets_are_those_of_the_full_shape(tmp_path: Path) -> None:
     assert offsets.rows(0, 7).tolist() == list(range(7))
 
 
-@pytest.mark.parametrize(("indices", "can_be_had"), [("torch.arange(rows)", True), ("x[:, 0].long()", False)])
-def test_indices_are_drawn_beside_numbers_that_take_too_much_memory(
-    tmp_path: Path, indices: str, can_be_had: bool
-) -> None:
-    inputs = f"(x := torch.rand(rows, 2**20)), {indices}"
-    text = problem_text("x * i[:, None]", inputs, constants="rows = 5000", given="x, i")
+CAN_BE_HAD = {
+    "torch.arange(rows)": True,
+    "torch.arange(rows), (torch.arange(rows) > 2).float()": True,
+    "x[:, 0].long()": False,
+    "torch.full((rows, 2**20), 3)": False,
+    "torch.arange(rows), torch.arange(rows) * x[:, 0]": False,
+}
+
+
+@pytest.mark.parametrize("others", list(CAN_BE_HAD))
+def test_indices_are_drawn_beside_numbers_that_take_too_much_memory(tmp_path: Path, others: str) -> None:
+    """What follows from them as well: a mask that the small case's is stretched to would contradict them."""
+    inputs = f"(x := torch.rand(rows, 2**20)), {others}"
+    given = "x, i, mask" if others.count("(rows)") > 1 else "x, i"
+    text = problem_text("x * i.sum()", inputs, constants="rows = 5000", given=given)
     setting = setting_of(tmp_path, text, "cases: {small: {constants: {rows: 2}}}\n")
-    if can_be_had:
-        x, i = stretched_inputs(setting, 3)
+    if CAN_BE_HAD[others]:
+        x, i, *mask = stretched_inputs(setting, 3)
         assert (x.shape, i.rows(4990, 5000).tolist()) == ((5000, 2**20), list(range(4990, 5000)))
+        assert all(one.rows(0, 5).tolist() == [0, 0, 0, 1, 1] for one in mask)
     else:
         with pytest.raises(SolutionFailed, match="too large"):
             stretched_inputs(setting, 3)
+
+
+def test_what_follows_from_indices_fits_them(tmp_path: Path) -> None:
+    inputs = "torch.rand(rows, 512), (i := torch.arange(rows) % 7), (torch.arange(512) < i[:, None]).float()"
+    text = problem_text("x * mask", inputs, constants="rows = 9000", given="x, i, mask")
+    _, i, mask = stretched_inputs(setting_of(tmp_path, text, "cases: {small: {constants: {rows: 5}}}\n"), 3)
+    assert mask.rows(0, 9000).sum(1).tolist() == i.rows(0, 9000).tolist()
