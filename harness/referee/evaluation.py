@@ -260,8 +260,8 @@ class _Judging:
     def in_any_mode(self) -> None:
         """Judge in eval(), with Model's values in parameters; where values are wrong, as KernelBench does, too. It only
         seeds, so that what a constructor folds into a parameter stays. And it runs modules in training mode, where
-        normalisations take the batch's statistics. Whoever is right in one of these is right, and who is right in it at
-        times is told so."""
+        normalisations take the batch's statistics. Whoever is right in one of these is right; answers that vary in one
+        say more than those that are wrong throughout."""
         try:
             self.or_blame()
             return
@@ -274,15 +274,18 @@ class _Judging:
             again = self._again(f"mode {number}", "as KernelBench does", *remarks, problem=problem)
             try:
                 again.or_blame()
-            except (SolutionFailed, InvalidProblem) as error:
-                if isinstance(error, InvalidProblem) or _has_wrong_values(error):
-                    let_go(error)
-                    if isinstance(error, SolutionFailed) and _is_right_at_times(error) > _is_right_at_times(failed):
-                        self.found.become(again.found)
-                        failed = error
-                    continue
-                self.found.become(again.found)
-                raise
+            except InvalidProblem as error:
+                let_go(error)
+                continue
+            except SolutionFailed as error:
+                if not _has_wrong_values(error):
+                    self.found.become(again.found)
+                    raise
+                let_go(error)
+                if failed.verdict is Verdict.WRONG_VALUES and error.verdict is Verdict.NONDETERMINISTIC:
+                    self.found.become(again.found)
+                    failed = error
+                continue
             self.found.become(again.found)
             return
         raise failed
@@ -417,10 +420,6 @@ def _has_wrong_values(error: SolutionFailed) -> bool:
     cause = error.__cause__
     of_cause = cause.verdict if isinstance(cause, SolutionFailed) else None
     return Verdict.WRONG_VALUES in (error.verdict, of_cause)
-
-
-def _is_right_at_times(error: SolutionFailed) -> bool:
-    return error.verdict is Verdict.NONDETERMINISTIC
 
 
 def _note_end(worker: WorkerProcess, found: Found) -> None:

@@ -88,7 +88,8 @@ class Arm:
         self._flags = read_flags()
         self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
         self._guard, self._is_guarded = Guard(self), True
-        if request.class_name == "ModelNew":  # torch.compile's processes would be frozen and woken for each turn
+        is_measured = request.class_name == "ModelNew" and self.device.torch_device != "cpu"
+        if is_measured:  # torch.compile's processes would be frozen and woken for each turn
             os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         module = _import_file(Path(request.path))
         self._tuning.take_over()

@@ -14,7 +14,6 @@ import itertools
 import os
 import signal
 import socket
-import time
 import warnings
 from dataclasses import dataclass
 
@@ -24,7 +23,6 @@ from harness.sandbox.wire.sandbox import MARK, NO_MARK, REQUESTS, Fork, Forked, 
 from harness.worker.confinement.linux import PR_SET_CHILD_SUBREAPER, prctl
 
 _GIVEN = 2
-_TRIES, _PAUSE_S = 5, 0.1
 
 
 @dataclass(frozen=True)
@@ -110,28 +108,20 @@ def _become_worker(request: Fork, descriptors: list[int], said: int, place: int,
     os.close(said)
     with contextlib.suppress(OSError):  # CPUs that this container has no more
         os.sched_setaffinity(0, request.cpus)
-    nice = max(request.nice, os.getpriority(os.PRIO_PROCESS, 0))
-    os.setpriority(os.PRIO_PROCESS, 0, nice)
-    if nice > 0:
-        _give_way(nice)
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(request.nice, usual))
+    if request.nice > usual:
+        _give_way(request.nice)
     os.environ.update(request.environment)
     os.chdir(scratch_folder(request.sandbox.path) / "work")
     return Child(request.sandbox, socket.socket(fileno=private), server)
 
 
 def _give_way(nice: int) -> None:
-    """Lower this session's priority, where it is sessions that share the CPUs, in which a process's own counts among
-    the session's alone: sched(7), autogroup. Linux lets users do that ten times a second in all."""
-    for _ in range(_TRIES):
-        try:
-            with open("/proc/self/autogroup", "w") as own:
-                own.write(str(nice))
-        except BlockingIOError:
-            time.sleep(_PAUSE_S)
-        except OSError:
-            return
-        else:
-            return
+    """Lower this session's priority. Where Linux divides the CPUs among sessions, a process's own counts within its
+    session alone: sched(7), autogroup. All users together may do it ten times a second, and root always."""
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as own:
+        own.write(str(nice))
 
 
 def _place_of_mark() -> int:

@@ -66,6 +66,7 @@ NOT_ASKED = Exception("training mode isn't asked for")
         (KEEPS, WRONG, failing(Verdict.UNSUPPORTED), Verdict.UNSUPPORTED, ["training mode", "trains: True"]),
         (KEEPS, WRONG, failing(Verdict.WRONG_VALUES), Verdict.WRONG_VALUES, ["trains: False"]),
         (KEEPS, WRONG, RACES, Verdict.NONDETERMINISTIC, ["training mode", "trains: True"]),
+        (KEEPS, failing(Verdict.UNSUPPORTED, WRONG), RACES, Verdict.UNSUPPORTED, ["trains: False"]),
         (KEEPS, WRONG, InvalidProblem("overflows"), Verdict.WRONG_VALUES, ["trains: False"]),
         (KEEPS, failing(Verdict.CHEATING), NOT_ASKED, Verdict.CHEATING, ["trains: False"]),
         ("GroupNorm(1, 3)", WRONG, NOT_ASKED, Verdict.WRONG_VALUES, ["trains: False"]),

@@ -150,15 +150,23 @@ def test_libraries_are_ready_before_a_solution_that_may_capture_a_graph(
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "seen"), [("ModelNew", None, "1"), ("ModelNew", "8", "8"), ("Model", None, "None")]
+    ("name", "device_kind", "given", "seen"),
+    [
+        ("ModelNew", "cuda", None, "1"),
+        ("ModelNew", "cuda", "8", "8"),
+        ("ModelNew", "cpu", None, "None"),
+        ("Model", "cuda", None, "None"),
+    ],
 )
-def test_a_solution_compiles_by_torch_in_its_own_process_unless_told_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, given: str | None, seen: str
+def test_a_solution_on_a_gpu_compiles_by_torch_in_its_own_process_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, device_kind: str, given: str | None, seen: str
 ) -> None:
-    monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
-    if given:
-        monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", given)
+    monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", given or "")  # the test's end takes back what is set meanwhile
+    if not given:
+        monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS")
     text = f"import os\nclass {name}:\n    seen = str(os.environ.get('TORCHINDUCTOR_COMPILE_THREADS'))\n"
-    arm = arm_of(Noting(), tmp_path)
+    device = Noting()
+    arm = arm_of(device, tmp_path)
+    device.torch_device = device_kind
     arm.load(Load(str(laid(tmp_path, {"threads.py": text}) / "threads.py"), name, {}))
     assert arm._class.seen == seen

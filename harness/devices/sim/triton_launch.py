@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import linecache
-import math
 import random
 import re
 import sys
@@ -29,8 +28,6 @@ _MOST_ASKED = 20_000
 """The times in a row for which a program may ask for the same number before it is taken to wait for another's."""
 _TRIED_S = 0.2
 """The time after which a launch's first programs say how long all of them would take."""
-_MOST_SLOWED = 3
-"""The factor by which other programs may slow a launch by the clock."""
 
 
 class KernelFault(Exception):
@@ -61,7 +58,7 @@ class TritonLaunch:
     """Those that were called."""
     programs: int = 0
     """All of its grid, whether they run or not; known once the first begins."""
-    _started: tuple[float, float] | None = None
+    _started: float = 0.0
     _chosen: frozenset[int] | None = None
     _program: tuple[int, int, int] | None = None
     _ran: int = 0
@@ -79,11 +76,9 @@ class TritonLaunch:
             if (program[0] * grid[1] + program[1]) * grid[2] + program[2] not in self._chosen:
                 return False
             programs = len(self._chosen)
-        now = time.thread_time(), time.perf_counter()
-        self._started = self._started or now
-        taken_s, by_clock_s = (at - began for at, began in zip(now, self._started, strict=True))
-        is_long = taken_s > _TRIED_S and taken_s * programs > (self.work_s or math.inf) * self._ran
-        if is_long or by_clock_s > _MOST_SLOWED * (self.work_s or math.inf):
+        self._started = self._started or time.perf_counter()
+        taken_s = time.perf_counter() - self._started
+        if self.work_s is not None and taken_s > _TRIED_S and taken_s * programs > self.work_s * self._ran:
             raise self.fault("too-much-work", f"{programs:,} programs, of which {self._ran:,} took {taken_s:.1f} s")
         self._program = (program[0], program[1], program[2])
         self._ran += 1
