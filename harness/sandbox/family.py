@@ -172,17 +172,6 @@ def has_ended(pid: int, start: int | None = None) -> bool:
         return True
 
 
-def waited_ns(pid: int) -> int:
-    """Return how long the threads of a process, those that live, have been ready and waited for a CPU, together, in ns;
-    0 where Linux doesn't say (schedstat)."""
-    waited = 0
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError, IndexError):
-                waited += int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_bytes().split()[1])
-    return waited
-
-
 def _inodes() -> dict[int, int]:
     """All processes by their numbers, each with the inode of its folder in /proc. That one is made for the process and
     goes with it, so that it tells a process from a later one of the same number, as its start does; and one list has

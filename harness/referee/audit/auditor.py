@@ -59,11 +59,11 @@ class Auditor:
         self.found: Trace | None = None
         """The solution's trace as soon as judge() has read it, however that ends."""
 
-    def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, waited_ns: int = 0) -> None:
+    def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
         """Note a timed turn, whose claims were found plausible and whose worker's functions original as it came."""
         claimed = tuple(call.gpu_ns for call in reply.calls if call.gpu_ns is not None)
         turns = self._turns[arm]
-        turns.walls.append(WallTurn(calls, sum(claimed), wall_ns, waited_ns))
+        turns.walls.append(WallTurn(calls, sum(claimed), wall_ns))
         turns.claimed_ns.append(claimed)
         turns.note_tails(reply, turns.tails_ns)
 

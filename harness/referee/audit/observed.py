@@ -50,13 +50,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class WallTurn:
-    """One timed turn: its calls, the time claimed for all of them, the time that the referee waited, and the time that
-    threads of its process waited for a CPU."""
+    """One timed turn: its calls, the time claimed for all of them, and the time that the referee waited."""
 
     calls: int
     claimed_ns: int
     wall_ns: int
-    waited_ns: int = 0
 
     @property
     def unexplained_ns(self) -> int:

@@ -124,8 +124,7 @@ def require_explained(seen: Observed) -> tuple[str, ...]:
     for hidden in found:
         tolerance_ns = max(_LEAST_NS, _SHARE * call_ns) + hidden.tolerated_ns(claimed_ns)
         if hidden.per_call_ns > tolerance_ns + allowance_ns:
-            waited_ns = statistics.median(turn.waited_ns / turn.calls for turn in solution)
-            raise _unexplained(hidden, claimed_ns, tolerance_ns, allowance_ns, waited_ns)
+            raise _unexplained(hidden, claimed_ns, tolerance_ns, allowance_ns)
     return _remarks(min(hidden.uncertain_ns for hidden in found), call_ns)
 
 
@@ -138,9 +137,7 @@ def _allowance_ns(solution: ArmTurns, baseline: ArmTurns) -> float:
     return max(0.0, 1.1 * ours - theirs)
 
 
-def _unexplained(
-    hidden: HiddenTime, claimed_ns: float, tolerance_ns: float, allowance_ns: float, waited_ns: float
-) -> SolutionFailed:
+def _unexplained(hidden: HiddenTime, claimed_ns: float, tolerance_ns: float, allowance_ns: float) -> SolutionFailed:
     return SolutionFailed.cheating(
         "wall_clock",
         f"each call takes {hidden.per_call_ns / 1e3:.0f} µs of the referee's clock beyond the {claimed_ns / 1e3:.0f} "
@@ -151,7 +148,6 @@ def _unexplained(
         besides_ns_per_call=hidden.usual_ns,
         tolerance_ns=tolerance_ns,
         allowance_ns=allowance_ns,
-        waited_for_cpu_ns_per_call=waited_ns,
     )
 
 

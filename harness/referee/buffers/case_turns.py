@@ -37,7 +37,6 @@ from harness.referee.judgement import (
     keeps_output,
 )
 from harness.referee.setting import Setting
-from harness.sandbox.family import waited_ns
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.device import MADE_TWICE, Conditions
@@ -140,16 +139,14 @@ class CaseTurns:
         freezer = self.buffers.freezer
         fill_ns = self.conduct.settle()
         with self.conduct.watch(worker.pid) as watch:
-            waited_before_ns = waited_ns(worker.pid)
             taken = take_turn(
                 worker, self.buffers, request, self.config.turn_limits, wake=lambda: freezer.thaw_only(worker)
             )
             freezer.freeze()
-            waited = max(0, waited_ns(worker.pid) - waited_before_ns)
         if worker is self.worker:
             self._require_time(taken.wall_ns)
         gpu, process_bytes = (watch.state(), watch.process_bytes) if watch else (None, None)
-        return replace(taken, waited_ns=waited, laid=laid, fill_ns=fill_ns, gpu=gpu, process_bytes=process_bytes)
+        return replace(taken, laid=laid, fill_ns=fill_ns, gpu=gpu, process_bytes=process_bytes)
 
     def _require_time(self, wall_ns: int) -> None:
         self.worker.turns_ns += wall_ns

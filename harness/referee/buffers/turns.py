@@ -65,15 +65,13 @@ _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
 class Taken:
     """One turn of one arm: the request, the worker's answer, and how long the referee waited for it by its own clock.
 
-    `waited_ns`: how long the threads of the arm's process were ready and waited for a CPU meanwhile, by Linux. The rest
-    is what the referee saw besides, None where it didn't look: `fill_ns` is a fill of the device's memory right before,
-    `probe_ns` one right after; then come the GPU's state and the memory of the arm's process meanwhile.
+    The rest is what the referee saw besides, None where it didn't look: `fill_ns` is a fill of the device's memory
+    right before, `probe_ns` one right after; then come the GPU's state and the memory of the arm's process meanwhile.
     """
 
     asked: TakeTurn
     answered: TurnTaken
     wall_ns: int
-    waited_ns: int = 0
     laid: Laid = NOTHING_LAID
     row: KeptRow | None = None
     fill_ns: int | None = None

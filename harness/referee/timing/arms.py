@@ -137,7 +137,7 @@ class WorkerArms:
                 auditor.trace(arm, size, traced.answered, traced.wall_ns, by_host=by_host)
         taken = self._take(arm, calls, is_judged=self._is_judged(number))
         turn = self._recorded(arm, taken, is_headline=True)
-        auditor.turn(arm, calls, taken.answered, taken.wall_ns, taken.waited_ns)
+        auditor.turn(arm, calls, taken.answered, taken.wall_ns)
         return turn
 
     def _is_judged(self, number: int | None) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import replace
 
 import pytest
 
@@ -13,7 +12,6 @@ from harness.errors import MachineError
 from harness.model.check import CheckName
 from harness.referee.audit.company import excusing_company
 from harness.sandbox.outcome import SolutionFailed
-from tests.referee.audit.test_wall_clock import MS, require_explained, turns
 from tests.scripted_nvml import ScriptedNvml, process
 from tests.wording import tells
 
@@ -33,17 +31,6 @@ def test_times_blame_nobody_while_another_program_is_on_the_gpu(check: CheckName
     with pytest.raises(MachineError) as caught, excusing_company(Telemetry(beside(HERE, SOMEBODY).opened)):
         raise of_times(check)
     assert tells(str(caught.value), "another program", check)
-
-
-@pytest.mark.parametrize(("waited_us", "is_the_machine_s"), [(0, False), (400, False), (900, True)])
-def test_a_call_s_cost_blames_nobody_whose_process_waited_for_a_cpu_as_long(
-    waited_us: int, is_the_machine_s: bool
-) -> None:
-    solution = [replace(turn, waited_ns=1000 * waited_us * turn.calls) for turn in turns(MS, 400_000, hidden_ns=MS)]
-    with pytest.raises(MachineError if is_the_machine_s else SolutionFailed) as caught:  # noqa: SIM117
-        with excusing_company(Telemetry(beside(HERE).opened)):
-            require_explained(solution, turns(MS, 400_000, noise_ns=10_000))
-    assert tells(str(caught.value), "CPUs") is is_the_machine_s
 
 
 def test_who_has_gone_again_was_there() -> None:

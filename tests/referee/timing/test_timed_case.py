@@ -57,7 +57,7 @@ class Listener:
     def kernels(self) -> dict[ArmName, int]:
         return {"eager": 3, "solution": 1} if self.traced else {}
 
-    def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, waited_ns: int) -> None:
+    def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
         self.turns.append((arm, calls))
 
     def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, by_host: bool = False) -> None:
