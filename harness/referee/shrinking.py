@@ -37,13 +37,17 @@ def with_shrunk_case(full: Setting) -> Iterator[Problem]:
     """
     own = _sizes_of_inputs(full)
     found: list[dict[str, Any]] = []
-    for sizes, room in ((own, 1), (own, _ROOM), ({**_module_sizes(full), **own}, 1)):
-        if room > 1 and found:
-            continue
-        for constants, small in _shrunk(full, _candidates(sizes)):
-            if constants not in found and _is_small(small, room) and _has_answer(small):
-                found.append(constants)
-                yield small.problem
+    roomy: list[Setting] = []
+    for constants, small in _shrunk(full, _candidates(own)):
+        if _is_small(small, 1) and _has_answer(small):
+            found.append(constants)
+            yield small.problem
+        elif _is_small(small, _ROOM):
+            roomy.append(small)
+    yield from (small.problem for small in roomy if not found and _has_answer(small))
+    for constants, small in _shrunk(full, _candidates({**_module_sizes(full), **own})):
+        if constants not in found and _is_small(small, 1) and _has_answer(small):
+            yield small.problem
 
 
 def with_bearable_case(full: Setting) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.python_text import parse
@@ -43,8 +44,11 @@ def _assigned_in_inputs(source: str) -> dict[str, tuple[ast.stmt, ast.expr]]:
     module = parse(source)
     outside = {name for node in module.body for name, _ in _assignments(node)}
     inside = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "get_inputs"]
+    nodes = [node for function in inside for node in ast.walk(function)]
+    stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    outside |= {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     found = _once([statement for function in inside for statement in function.body])
-    return {name: where for name, where in found.items() if name not in outside}
+    return {name: where for name, where in found.items() if name not in outside and stored[name] == 1}
 
 
 def _assigned_once(source: str) -> dict[str, tuple[ast.stmt, ast.expr]]:

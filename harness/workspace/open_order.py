@@ -23,9 +23,16 @@ def names_open_order(source: str) -> bool:
 @functools.lru_cache(maxsize=256)
 def uses_open_indices(source: str) -> bool:
     """Say whether code goes on with the indices of such an operation, as a router does with those of its experts."""
-    tree = parse(source)
-    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return names_open_order(source) and any(_hands_on_indices(node, read) for node in ast.walk(tree))
+    nodes = list(ast.walk(parse(source)))
+    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    kept = {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and _leaves_open(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return names_open_order(source) and any(_hands_on_indices(node, read, kept) for node in nodes)
 
 
 @functools.lru_cache(maxsize=256)
@@ -46,13 +53,26 @@ def _is_mode(node: ast.AST) -> bool:
     return False
 
 
-def _hands_on_indices(node: ast.AST, read: Collection[str]) -> bool:
+def _hands_on_indices(node: ast.AST, read: Collection[str], kept: Collection[str]) -> bool:
+    """Say whether a node takes indices from such an operation's result, or from a name that it is `kept` by."""
     match node:
-        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(indices)])], value=ast.Call(func=called)):
-            return indices in read and _is_open(_name(called))
-        case ast.Subscript(value=ast.Call(func=called), slice=ast.Constant(1)):
-            return _is_open(_name(called))
-    return _name(node) in ("argsort", "indices")
+        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(indices)])], value=value):
+            return indices in read and (_leaves_open(value) or (isinstance(value, ast.Name) and value.id in kept))
+        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Attribute()])], value=value):
+            return _leaves_open(value)
+        case ast.Subscript(value=value, slice=ast.Constant(1)):
+            return _leaves_open(value) or (isinstance(value, ast.Name) and value.id in kept)
+        case ast.Attribute(attr="indices" | "argsort"):
+            return True
+    return isinstance(node, ast.Name) and node.id == "argsort"
+
+
+def _leaves_open(node: ast.AST) -> bool:
+    """Say whether it is a call of such an operation, which isn't told to keep the order of equals."""
+    if not isinstance(node, ast.Call) or _name(node.func) in ("sorted", "unique", "unique_consecutive"):
+        return False
+    is_stable = any(one.arg == "stable" and ast.unparse(one.value) == "True" for one in node.keywords)
+    return _is_open(_name(node.func)) and not is_stable
 
 
 def _is_open(name: str) -> bool:

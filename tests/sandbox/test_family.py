@@ -339,31 +339,3 @@ def test_strangers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 not in read
     stranger.kill()
     stranger.wait()
-<<<<<<< HEAD
-
-
-def test_the_wait_for_a_cpu_is_known_and_standing_still_is_none() -> None:
-    cpu = min(os.sched_getaffinity(0))
-    text = f"import os\nos.sched_setaffinity(0, [{cpu}])\nprint(flush=True)\nwhile True: pass"
-    with contextlib.ExitStack() as stack:
-        spinning = []
-        for _ in range(2):
-            one = stack.enter_context(subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE))
-            stack.callback(one.kill)
-            assert one.stdout is not None
-            one.stdout.readline()
-            spinning.append(one.pid)
-        waits, before = spinning[0], waited_ns(spinning[0])
-        deadline = time.monotonic() + 20
-        while waited_ns(waits) - before < 20_000_000 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert waited_ns(waits) - before >= 20_000_000
-        os.kill(waits, signal.SIGSTOP)
-        while "(stopped)" not in Path(f"/proc/{waits}/status").read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        before = waited_ns(waits)
-        time.sleep(0.2)
-        assert waited_ns(waits) == before
-    assert waited_ns(2**22 + 1) == 0
-=======
->>>>>>> parent of 9ef20a84 (A call's cost by the clock accuses nobody whose process waited for a CPU as long: the fault is the machine's)

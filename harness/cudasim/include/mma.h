@@ -1,6 +1,6 @@
 // Warp matrix functions on floats. A fragment's elements lie in an order of our own, as CUDA leaves it open; their
-// number is CUDA's. Products are summed in float (double for double), which a tensor core does less exactly. Loads and
-// stores are one instruction of the whole warp: no lane is past it before all have come, nor before all are done.
+// number is CUDA's. Products are summed in float (double for double), which a tensor core does less exactly. A
+// store waits for the whole warp before it writes.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -110,14 +110,11 @@ static inline void fill_fragment(fragment<Use, m, n, k, T, Layout>& into, const 
 namespace details {
 
 template <class Fragment, class Element>
-static inline void load(Fragment& into, const Element* from, unsigned stride, bool is_row_major, const char* file,
-                        int line) {
-  __syncwarp(0xffffffffu, file, line);
+static inline void load(Fragment& into, const Element* from, unsigned stride, bool is_row_major) {
   for (int place = 0; place < Fragment::num_elements; place++) {
     int row = Fragment::row_of(sim::lane(), place), column = Fragment::column_of(sim::lane(), place);
     into.x[place] = from[is_row_major ? size_t(row) * stride + column : size_t(column) * stride + row];
   }
-  __syncwarp(0xffffffffu, file, line);
 }
 
 }  // namespace details
@@ -126,12 +123,14 @@ template <class Use, int m, int n, int k, class T, class Layout>
 static inline void load_matrix_sync(fragment<Use, m, n, k, T, Layout>& into,
                                     const typename fragment<Use, m, n, k, T, Layout>::storage_element_type* from,
                                     unsigned stride, SIM_CALLER) {
-  details::load(into, from, stride, std::is_same_v<Layout, row_major>, file, line);
+  __syncwarp(0xffffffffu, file, line);
+  details::load(into, from, stride, std::is_same_v<Layout, row_major>);
 }
 template <int m, int n, int k, class T>
 static inline void load_matrix_sync(fragment<accumulator, m, n, k, T>& into, const T* from, unsigned stride,
                                     layout_t layout, SIM_CALLER) {
-  details::load(into, from, stride, layout == mem_row_major, file, line);
+  __syncwarp(0xffffffffu, file, line);
+  details::load(into, from, stride, layout == mem_row_major);
 }
 template <int m, int n, int k, class T>
 static inline void store_matrix_sync(T* to, const fragment<accumulator, m, n, k, T>& from, unsigned stride,

@@ -412,24 +412,42 @@ class Placed(TorchFunctionMode):
 
 
 class WithoutFloats(Placed):
-    """Context: new tensors of floating-point numbers are meta tensors. Raises: TypeError where real ones meet them."""
+    """Context: new tensors of random floating-point numbers are meta tensors. Raises: TypeError where something is
+    computed from them, such as an order or a sum, which numbers of another shape wouldn't have."""
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = dict(kwargs or {})
-        if len({one.is_meta for one in _tensors_among((args, *given.values()))}) > 1:
-            raise TypeError("a meta tensor meets a real one")
+        are_meta = [one.is_meta for one in _tensors_among((args, *given.values()))]
+        if any(are_meta) and not (all(are_meta) and func.__name__ in _KEEPING):
+            raise TypeError(f"{func.__name__} of a meta tensor")
         if func in _MAKERS and _is_float(given.get("dtype")):
             func, given["device"] = torch.empty, "meta"
             given.pop("generator", None)
         return super().__torch_function__(func, kinds, args, given)
 
 
-_MAKERS = (torch.randn, torch.rand, torch.zeros, torch.ones, torch.empty)
+_MAKERS = (torch.randn, torch.rand, torch.zeros, torch.ones, torch.empty, torch.full, torch.normal)
+_KEEPING = {
+    "__get__",
+    "detach",
+    "to",
+    "half",
+    "float",
+    "bfloat16",
+    "uniform_",
+    "normal_",
+    "contiguous",
+    "mul",
+    "__mul__",
+}
+_KEEPING |= {"__rmul__", "div", "__truediv__"}
+"""Attributes, conversions, draws in place and factors: what is so made at another shape is as good."""
 
 
 def _is_float(asked: torch.dtype | type | None) -> bool:
     """Say whether a tensor for which this type was asked has floating-point numbers: torch takes Python's, too."""
-    return asked in (None, float) or (isinstance(asked, torch.dtype) and asked.is_floating_point)
+    is_dtype = isinstance(asked, torch.dtype) and (asked.is_floating_point or asked.is_complex)
+    return asked in (None, float, complex) or is_dtype
 
 
 def _tensors_among(values: Iterable[Any]) -> Iterator[torch.Tensor]:

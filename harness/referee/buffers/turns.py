@@ -39,7 +39,7 @@ from harness.sandbox.wire.messages import (
 
 ALL_BLOCKS = 2**62
 """Asks for a turn in which all blocks run and what they leave is looked for as after a few."""
-_WORK_SHARES: dict[int | None, float] = {None: 1 / 8, ALL_BLOCKS: 1 / 2}
+_WORK_SHARES: dict[int | None, float] = {None: 1 / 8, ALL_BLOCKS: 1 / 4}
 """The share of a turn's time for launches that run whole on the simulator. What takes longer can be sampled instead,
 except where all blocks run since a few didn't decide."""
 

@@ -100,7 +100,8 @@ def draws_all(specs: Sequence[object], setting: Setting) -> bool:
 def _beside_integers(specs: Sequence[Any], setting: Setting, small: str, seed: int) -> list[Any]:
     """This shape's own inputs, but random floating-point numbers stretched from the small case's. Empty where these
     can't be told apart, or the others take too much memory as well."""
-    if has_open_order(setting) or tensor_bytes([spec for spec in specs if _may_be_indices(spec)]) > _DRAWN_BYTES:
+    of_indices = tensor_bytes([spec for spec in specs if _may_be_indices(spec)])
+    if has_open_order(setting) or not of_indices <= _DRAWN_BYTES < tensor_bytes(specs):
         return []
     drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
     own: list[Any] = []
