@@ -427,20 +427,10 @@ class WithoutFloats(Placed):
 
 
 _MAKERS = (torch.randn, torch.rand, torch.zeros, torch.ones, torch.empty, torch.full, torch.normal)
-_KEEPING = {
-    "__get__",
-    "detach",
-    "to",
-    "half",
-    "float",
-    "bfloat16",
-    "uniform_",
-    "normal_",
-    "contiguous",
-    "mul",
-    "__mul__",
-}
-_KEEPING |= {"__rmul__", "div", "__truediv__"}
+_KEEPING = frozenset(
+    {"__get__", "detach", "to", "half", "float", "bfloat16", "uniform_", "normal_", "contiguous", "mul", "__mul__",
+     "__rmul__", "div", "__truediv__"}
+)  # fmt: skip
 """Attributes, conversions, draws in place and factors: what is so made at another shape is as good."""
 
 
