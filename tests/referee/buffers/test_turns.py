@@ -47,7 +47,7 @@ def test_a_gpu_has_no_gaps() -> None:
     assert failure(backend="cuda").verdict is Verdict.LOAD_ERROR
 
 
-@pytest.mark.parametrize(("blocks", "work_s"), [(None, 15.0), (ALL_BLOCKS, 60.0), (4, None), (0, None)])
+@pytest.mark.parametrize(("blocks", "work_s"), [(None, 15.0), (ALL_BLOCKS, 30.0), (4, None), (0, None)])
 def test_what_decides_after_a_few_blocks_may_take_longer_than_what_can_be_sampled(
     blocks: int | None, work_s: float | None
 ) -> None:
