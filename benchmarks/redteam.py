@@ -62,8 +62,7 @@ def main() -> int:
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # in the process that is one way
     given = parser.parse_args()
     if given.here:
-        for row in _evaluate(given.backend, given.wanted):
-            print(json.dumps(row), flush=True)
+        _evaluate(given.backend, given.wanted)
         return 0
     with tempfile.TemporaryDirectory() as folder:  # the home and cache of an ordinary user that root becomes
         ways = given.ways or WAYS
@@ -114,20 +113,19 @@ def _path_without(program: str, folder: Path) -> str:
     return str(links)
 
 
-def _evaluate(backend: CorpusBackend, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _evaluate(backend: CorpusBackend, wanted: Sequence[str]) -> None:
+    """Print a row for each case as it comes, in whatever order."""
     for root, config in WORKSPACES.items():
         cases = {case.name: case for case in read_families(root, config) if _is_wanted(case, backend, wanted)}
-        rows: list[dict[str, Any]] = []
 
-        def note(evaluation: Evaluation, cases: dict[str, Case] = cases, rows: list[dict[str, Any]] = rows) -> None:
-            rows.append(_row(evaluation, cases[f"{evaluation.problem.name}/{evaluation.solution.name}"]))
+        def tell(evaluation: Evaluation, cases: dict[str, Case] = cases) -> None:
+            row = _row(evaluation, cases[f"{evaluation.problem.name}/{evaluation.solution.name}"])
+            print(json.dumps(row), flush=True)
 
         selected = [(backend, case) for case in cases.values()]
-        with tempfile.TemporaryDirectory() as results, closing(Corpus(root, Path(results), selected, note)) as corpus:
+        with tempfile.TemporaryDirectory() as results, closing(Corpus(root, Path(results), selected, tell)) as corpus:
             for case in cases.values():
                 corpus.evaluation(backend, case)
-                yield from rows
-                rows.clear()
 
 
 def _is_wanted(case: Case, backend: CorpusBackend, wanted: Sequence[str]) -> bool:

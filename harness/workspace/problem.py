@@ -175,15 +175,23 @@ def _read_source(path: Path) -> str:
         raise InvalidFile(f"{path}:{error.lineno}: {error.msg}") from None
     except (OSError, ValueError, RecursionError, MemoryError) as error:  # the last two: what is nested deep
         raise InvalidFile(f"{path}: can't be read: {error}") from None
-    defined = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
-    for name in ("Model", "get_inputs", "get_init_inputs"):
+    defined = {n.name: n for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
+    needed = ["Model", "get_inputs"] + ["get_init_inputs"] * _takes_arguments(defined.get("Model"))
+    for name in needed:
         if name not in defined:
             swapped = "; it has ModelNew: is it the solution, and swapped with the reference?"
             raise InvalidFile(
-                f"{path}: '{name}' is not defined; a problem needs Model, get_inputs, get_init_inputs"
+                f"{path}: '{name}' is not defined; a problem needs {', '.join(needed)}"
                 f"{swapped if 'ModelNew' in defined else ''}"
             )
     return source
+
+
+def _takes_arguments(model: ast.AST | None) -> bool:
+    """Say whether the constructor that the class itself defines takes any."""
+    inside = model.body if isinstance(model, ast.ClassDef) else []
+    constructors = [one.args for one in inside if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    return any(len(given.posonlyargs + given.args) > 1 or given.kwonlyargs or given.vararg for given in constructors)
 
 
 def _check_cases(written: ProblemFile, source: str, path: Path) -> None:

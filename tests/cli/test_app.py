@@ -57,7 +57,7 @@ def test_help_names_the_exit_codes(harness: Shell) -> None:
         (
             "run problems/relu/problem.py --reference solutions/maxpool2d/plain/solution.py",
             "harness: solutions/maxpool2d/plain/solution.py: 'Model' is not defined; a problem needs Model, "
-            "get_inputs, get_init_inputs; it has ModelNew: is it the solution, and swapped",
+            "get_inputs; it has ModelNew: is it the solution, and swapped",
         ),
         ("compare -p rlu", "'relu'?"),
         ("compare -p relu", "'harness list'"),

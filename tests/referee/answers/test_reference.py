@@ -55,6 +55,13 @@ def test_a_case_changes_the_inputs(tmp_path: Path) -> None:
     assert reference.input_specs()[0].is_meta
 
 
+def test_init_inputs_may_be_left_out_where_the_model_takes_none(tmp_path: Path) -> None:
+    """KernelBench-Harbor's references do."""
+    source = problem_text("return x", "torch.randn(6)").replace("def get_init_inputs(", "def other(")
+    bare = load_problem(laid(tmp_path / "bare", {"problem.py": source}))
+    assert Reference(bare, "full", "cpu").init_inputs == []
+
+
 def test_shapes_are_asked_for_while_no_other_thread_draws(tmp_path: Path) -> None:
     asking = "(asked.append(is_free()), torch.randn(6, 4))[1]"
     reference = Reference(problem(tmp_path, "return x", asking, more="asked, is_free = [], bool\n"), "full", "cpu")
