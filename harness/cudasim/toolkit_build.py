@@ -36,6 +36,7 @@ _FORWARDED = {
         "cuda.h cuda_runtime_api.h cuda_device_runtime_api.h device_functions.h device_launch_parameters.h "
         "driver_types.h math_constants.h sm_30_intrinsics.h vector_functions.h vector_types.h crt/device_functions.h"
     ),
+    "cublas_v2.h": "cublas_api.h library_types.h",
     "cuda_fp16.h": "cuda_fp16.hpp",
     "cuda_pipeline.h": "cuda_pipeline_primitives.h",
     "sim/collectives.h": (
@@ -160,6 +161,7 @@ def _link(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
     _link_library(
         compiler, libraries / "libc10_cuda.so", "libc10_cuda.so", [str(device), *of_torch, f"-L{libraries}", "-lcudart"]
     )
+    (libraries / "libcublas.so").symlink_to("libc10_cuda.so")  # for `-lcublas`
     # torch puts it on every extension's link line; all that it would hold is in libc10_cuda.
     _link_library(compiler, libraries / "libtorch_cuda.so", "libtorch_cuda.so", [])
     _link_stand_ins(root, objects, torch, compiler)

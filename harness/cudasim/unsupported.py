@@ -10,11 +10,18 @@ from harness.cudasim.inline_ptx import ASM, is_simulated, unknown_instruction
 from harness.cudasim.tokens import Token, next_visible, previous_visible, tokenize
 
 _CUB = "rarer parts of CUB"
+_CUBLAS = "rarer parts of cuBLAS"
 
 _SIMULATED_OF_CUB = re.compile(
     r"Block(Exchange|Load|MergeSort|RadixSort|Reduce|Scan|Store)|Warp(MergeSort|Reduce|Scan)|KeyValuePair|NullType"
     r"|ArgMax|ArgMin|Sum|Max|Min|Equality|Inequality|Block(Load|Store|Reduce|Scan)Algorithm"
     r"|BLOCK_(LOAD|STORE|REDUCE|SCAN)_\w+"
+)
+
+_SIMULATED_OF_CUBLAS = (
+    r"(Create|Destroy|[GS]et(AtomicsMode|MathMode|PointerMode|Stream)|SetWorkspace|GetVersion|GetStatus(Name|String)"
+    r"|[SDH]gemm(StridedBatched)?|Gemm(StridedBatched)?Ex|[SD]gemv)(_v2)?"
+    r"|(AtomicsMode|ComputeType|GemmAlgo|Handle|Math|Operation|PointerMode|Status)_t"
 )
 
 _HEADERS = {
@@ -23,7 +30,7 @@ _HEADERS = {
     r"|thread/thread_operators|util_type)": (_CUB, r"cub"),
     r"thrust/": ("Thrust", r"thrust"),
     r"cutlass|cute/": ("CUTLASS", r"cutlass|cute"),
-    r"cublas": ("cuBLAS", r"(cu|CU)(blas|BLAS)\w*"),
+    r"cublas(?!_v2\.|_api\.)": (_CUBLAS, r"(cu|CU)(blas|BLAS)\w*"),
     r"cudnn": ("cuDNN", r"(cu|CU)(dnn|DNN)\w*"),
     r"cufft": ("cuFFT", r"(cu|CU)(fft|FFT)\w*"),
     r"curand": ("cuRAND", r"(cu|CU)(rand|RAND)\w*"),
@@ -37,7 +44,7 @@ _HEADERS = {
     ),
     r"cuda/(std|atomic|functional)": ("libcu++", r"cuda"),
     r"cudaTypedefs": ("the CUDA driver API", r"PFN_\w*|cu[A-Z]\w*"),
-    r"ATen/cuda/CUDABlas": ("cuBLAS", r"\w*(cu|CU)(blas|BLAS)\w*|\w*CUDABlas\w*|blas"),
+    r"ATen/cuda/CUDABlas": (_CUBLAS, r"\w*(cu|CU)(blas|BLAS)\w*|\w*CUDABlas\w*|blas"),
     r"ATen/cuda/CUDASparse": ("cuSPARSE", r"\w*(cu|CU)(sparse|SPARSE)\w*|\w*CUDASparse\w*|sparse"),
     r"ATen/cuda/CUDAGraph": ("CUDA graphs in C++", r"\w*CUDAGraph\w*|cudaGraph\w*"),
     r"ATen/native": ("ATen's own CUDA kernels", None),
@@ -51,7 +58,7 @@ _NAMES = {
     r"__wmma\w*|__mma\w*": "mma",
     r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
     r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
-    r"cublas\w+|getCurrentCUDABlas\w*Handle": "cuBLAS",
+    rf"cublas(?!({_SIMULATED_OF_CUBLAS})$)[A-Z]\w+|getCurrentCUDABlasLtHandle": _CUBLAS,
     r"cudnn\w+": "cuDNN",
     r"curand\w*": "cuRAND",
     r"cufft\w+": "cuFFT",

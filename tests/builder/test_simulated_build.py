@@ -56,10 +56,14 @@ CUDA = "#include <torch/types.h>\n"
 @pytest.mark.parametrize(
     ("cpp", "cuda", "reason"),
     [
-        (DECLARATION, CUDA + run("auto h = at::cuda::getCurrentCUDABlasHandle();"), "cuBLAS at line 8"),
+        (
+            DECLARATION,
+            CUDA + run("auto h = at::cuda::getCurrentCUDABlasLtHandle();"),
+            "rarer parts of cuBLAS at line 8",
+        ),
         (DECLARATION, CUDA + run("auto h = getCurrentCUDASparseHandle();"), "cuSPARSE at line 8"),
-        (run("auto h = getCurrentCUDABlasHandle();"), EMPTY, "cuBLAS at line 5 of main.cpp"),
-        (f"#include <cublas_v2.h>\n{DECLARATION}", EMPTY, "cuBLAS at line 2 of main.cpp"),
+        (run("auto h = getCurrentCUDABlasLtHandle();"), EMPTY, "rarer parts of cuBLAS at line 5 of main.cpp"),
+        (f"#include <cublasLt.h>\n{DECLARATION}", EMPTY, "rarer parts of cuBLAS at line 2 of main.cpp"),
         pytest.param(
             run("c10::cuda::getNumaNode(0);"),
             EMPTY,

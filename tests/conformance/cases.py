@@ -7,6 +7,7 @@ from tests.conformance.themes import (
     atomics,
     bfloat16,
     cub,
+    cublas,
     floats,
     groups,
     half,
@@ -39,6 +40,7 @@ _THEMES = (
     hopper,
     runtime,
     torch_names,
+    cublas,
 )
 
 CASES: tuple[Case, ...] = tuple(case for theme in _THEMES for case in theme.CASES)

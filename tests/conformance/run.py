@@ -39,6 +39,7 @@ def _build(kernels: Path, build: str) -> Any:  # the module that torch compiles
         "harness_conformance",
         sources=[str(source) for source in sorted(kernels.glob("*.cu"))],
         extra_cuda_cflags=FLAGS,
+        extra_ldflags=["-lcublas"],
         build_directory=build,
     )
 

@@ -29,6 +29,7 @@ TITLES = {
     "hopper": "Inline PTX",
     "runtime": "The runtime API",
     "torch_names": "torch's headers",
+    "cublas": "cuBLAS",
 }
 
 

@@ -231,6 +231,7 @@ def test_shared_memory_outside_functions_of_a_header_is_refused() -> None:
 
 
 CUB = "rarer parts of CUB"
+CUBLAS = "rarer parts of cuBLAS"
 BARRIERS = "asynchronous barriers and pipelines"
 FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and shared memory)"
 
@@ -247,7 +248,7 @@ REFUSED = [
     ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
     ("__nv_fp6_e2m3 x;", "e8m0, 6-bit and smaller floats", 1),
     ("cudaTextureObject_t t;", "textures and surfaces", 1),
-    ("#include <cublas_v2.h>\ncublasHandle_t h;", "cuBLAS", 2),
+    ("#include <cublas_v2.h>\nvoid f(cublasHandle_t h) { cublasSgeam(h); }", CUBLAS, 2),
     ("cudnnHandle_t h;", "cuDNN", 1),
     ("#include <cufft.h>\nint n = CUFFT_SUCCESS;", "cuFFT", 1),
     ("\ncufftHandle h;", "cuFFT", 2),
@@ -275,8 +276,8 @@ REFUSED = [
     ("auto f = [=] __device__(int i) { k<<<1, 2>>>(i); };", "dynamic parallelism", 1),
     ("#define BODY(n) \\\n  __global__ void k##n() { \\\n    l<<<1, 2>>>(); }", "dynamic parallelism", 3),
     ("struct S { __global__ void k() {\n#if A\n    f();\n#endif\n    l<<<1, 2>>>(); } };", "dynamic parallelism", 5),
-    ("#include <ATen/cuda/CUDABlas.h>\nvoid f() { at::cuda::blas::gemm<float>(); }", "cuBLAS", 1),
-    ("using namespace at::cuda;\nvoid f() { getCurrentCUDABlasHandle(); }", "cuBLAS", 2),
+    ("#include <ATen/cuda/CUDABlas.h>\nvoid f() { at::cuda::blas::gemm<float>(); }", CUBLAS, 1),
+    ("using namespace at::cuda;\nvoid f() { getCurrentCUDABlasLtHandle(); }", CUBLAS, 2),
     ("auto h = at::cuda::getCurrentCUDASparseHandle();", "cuSPARSE", 1),
     ("auto h = at::cuda::getCurrentCUDASolverDnHandle();", "cuSOLVER", 1),
     ("at::cuda::CUDA_tensor_apply2<float, float>(a, b, f);", "ATen's own CUDA kernels", 1),
@@ -428,7 +429,7 @@ def test_every_construct_that_is_refused_has_an_example() -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        "cublas_v2.h",
+        "cublasLt.h",
         "cudnn.h",
         "cub/device/device_scan.cuh",
         "thrust/sort.h",

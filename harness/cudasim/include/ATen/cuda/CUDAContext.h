@@ -2,6 +2,7 @@
 #pragma once
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cublas_v2.h>
 
 namespace at::cuda {
 
@@ -17,5 +18,9 @@ inline cudaDeviceProp* getCurrentDeviceProperties() { return getDeviceProperties
 inline int warp_size() { return 32; }
 inline bool canDeviceAccessPeer(c10::DeviceIndex, c10::DeviceIndex) { return false; }
 inline bool is_available() { return true; }
+inline cublasHandle_t getCurrentCUDABlasHandle() {
+  static cublasContext context = {};
+  return &context;
+}
 
 }  // namespace at::cuda
