@@ -294,6 +294,12 @@ __global__ void write_behind(float* out, int at) {
   out[at] = 1.0f;
 }
 
+void library_behind(torch::Tensor x) {
+  int n = int(x.numel());
+  float one = 1, *data = x.data_ptr<float>();
+  cublasSgemv(at::cuda::getCurrentCUDABlasHandle(), CUBLAS_OP_N, n, 2, &one, data, n, data, 1, &one, data, 1);
+}
+
 void out_of_bounds(torch::Tensor x, int64_t at) { write_behind<<<1, 1>>>(x.data_ptr<float>(), (int)at); }
 
 __global__ void sum_fours(const float* x, float* y, int n) {

@@ -48,6 +48,7 @@ torch::Tensor copies_behind(torch::Tensor x);
 void asm_out_of_bounds(torch::Tensor x);
 void copy_out_of_bounds(torch::Tensor x);
 void matrix_rows(torch::Tensor x, int64_t offset);
+void library_behind(torch::Tensor x);
 void out_of_bounds(torch::Tensor x, int64_t at);
 void misaligned_above(torch::Tensor x);
 void too_many_threads(torch::Tensor x);
@@ -561,6 +562,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),
     "opted_in_template": lambda _, e: e.big_shared_template(_vector(25600)).item(),
     "out_of_bounds_after": lambda _, e: e.out_of_bounds(_vector(16), 16),
+    "library_behind": lambda _, e: e.library_behind(_vector(16)),
     "out_of_bounds_before": lambda _, e: e.out_of_bounds(_vector(1024), -1),
     "too_many_threads": lambda _, e: e.too_many_threads(_vector(16)),
     "too_many_threads_handled": lambda _, e: e.too_many_threads_handled(_vector(16)),

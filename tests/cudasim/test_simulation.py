@@ -142,6 +142,12 @@ def test_finding_names_kernel_and_line(
     assert kind in FINDING_KINDS
 
 
+def test_a_library_s_call_beyond_an_allocation_is_named(outcomes: Outcomes) -> None:
+    (finding,) = outcomes["library_behind"]["findings"]
+    assert finding["kind"] == "illegal-address"
+    assert tells(finding["detail"], "cublasSgemv", "63 bytes past the end")
+
+
 @pytest.mark.parametrize(
     ("scenario", "words"),
     [

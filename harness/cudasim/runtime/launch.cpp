@@ -234,6 +234,15 @@ bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, 
   return false;
 }
 
+bool sim_accepts_range(const void* pointer, size_t nbytes, const char* call) {
+  if (!nbytes || is_device_range(pointer, nbytes)) return true;
+  auto first = reinterpret_cast<uintptr_t>(pointer);
+  uintptr_t missed = is_device_range(pointer, 1) ? first + nbytes - 1 : first;
+  report("illegal-address", std::string(call) + ": " + describe_address(missed), {});
+  raise_sticky(cudaErrorIllegalAddress);
+  return false;
+}
+
 void sim_exceed_launch_bounds(unsigned most) {
   Launch& launch = *worker->launch;
   if (!launch.is_aborted.exchange(true))

@@ -48,6 +48,15 @@ struct Freed {
 constexpr size_t most_freed = 256;
 std::deque<Freed> freed;  // the latest first
 
+// The allocation that has all of a range; null if none has.
+const Region* region_with(const void* pointer, size_t nbytes) {
+  auto* start = const_cast<char*>(static_cast<const char*>(pointer));
+  auto after = regions.upper_bound(start);
+  if (after == regions.begin()) return nullptr;
+  auto& [data, region] = *std::prev(after);
+  return start + nbytes <= data + region.nbytes ? &region : nullptr;
+}
+
 // Inaccessible address space: a guard, `body` bytes, a guard. Null if there is none.
 char* reserve(size_t body, size_t nbytes, Region& region) {
   size_t guard = nbytes >= wide_guard_from ? wide_guard : narrow_guard;
@@ -130,11 +139,13 @@ std::vector<Allocation> allocations() {
 
 bool is_private(const void* pointer, size_t nbytes) {
   std::lock_guard<std::mutex> guard(mutex);
-  auto* start = const_cast<char*>(static_cast<const char*>(pointer));
-  auto after = regions.upper_bound(start);
-  if (after == regions.begin()) return false;
-  auto& [data, region] = *std::prev(after);
-  return !region.shared && start + nbytes <= data + region.nbytes;
+  const Region* region = region_with(pointer, nbytes);
+  return region && !region->shared;
+}
+
+bool is_device_range(const void* pointer, size_t nbytes) {
+  std::lock_guard<std::mutex> guard(mutex);
+  return region_with(pointer, nbytes) != nullptr;
 }
 
 bool is_near_device_memory(const void* pointer) {

@@ -34,6 +34,9 @@ std::vector<Allocation> allocations();
 // Where an address that faulted lies, in words.
 std::string describe_address(uintptr_t address);
 
+// Whether the range lies in one device allocation.
+bool is_device_range(const void* pointer, size_t nbytes);
+
 // Whether the range is device memory that no other process sees, so that its pages may be replaced.
 bool is_private(const void* pointer, size_t nbytes);
 

@@ -3,8 +3,6 @@
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/matmul.h>
 
-#include <algorithm>
-
 #include "cublas_v2.h"
 #include "torch_device.h"
 
@@ -23,17 +21,18 @@ at::ScalarType scalar_type(int type) {
   }
 }
 
-at::Tensor tensor_of(const sim_matrix& matrix, int64_t count, const char* call) {
-  at::ScalarType type = scalar_type(matrix.type);
+int64_t nbytes_of(const sim_matrix& matrix, int64_t count) {
+  if (!matrix.rows || !matrix.columns) return 0;
   int64_t last = (matrix.rows - 1) * matrix.rows_apart + (matrix.columns - 1) * matrix.columns_apart +
-                 std::max<int64_t>((count - 1) * matrix.apart, 0);
-  int64_t nbytes = matrix.rows && matrix.columns ? (last + 1) * int64_t(c10::elementSize(type)) : 0;
-  auto* first = static_cast<char*>(matrix.base);
-  TORCH_CHECK(!nbytes || (sim_is_device_memory(first) && sim_is_device_memory(first + nbytes - 1)), call,
-              ": a matrix of ", matrix.rows, " x ", matrix.columns, " lies outside the device's memory");
-  c10::Storage storage(c10::Storage::use_byte_size_t(), nbytes, c10::DataPtr(first, cuda_device), nullptr, false);
+                 (count - 1) * matrix.apart;
+  return (last + 1) * int64_t(c10::elementSize(scalar_type(matrix.type)));
+}
+
+at::Tensor tensor_of(const sim_matrix& matrix, int64_t count) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), nbytes_of(matrix, count), c10::DataPtr(matrix.base, cuda_device),
+                       nullptr, false);
   auto tensor = at::detail::make_tensor<c10::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CUDA), c10::scalarTypeToTypeMeta(type));
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CUDA), c10::scalarTypeToTypeMeta(scalar_type(matrix.type)));
   int64_t sizes[] = {count, matrix.rows, matrix.columns};
   int64_t strides[] = {matrix.apart, matrix.rows_apart, matrix.columns_apart};
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides));
@@ -53,9 +52,10 @@ extern "C" __attribute__((visibility("default"))) void sim_multiply(const sim_ma
                                                                    double beta, const char* call) {
   sim::check_device_is_well();
   if (sim_is_capturing()) sim_refuse_in_capture("cuBLAS");
+  for (const sim_matrix* matrix : {a, b, c})
+    if (!sim_accepts_range(matrix->base, size_t(sim::nbytes_of(*matrix, count)), call)) return;
   at::NoGradGuard no_grad;
-  at::Tensor left = sim::tensor_of(*a, count, call), right = sim::tensor_of(*b, count, call);
-  at::Tensor result = sim::tensor_of(*c, count, call);
+  at::Tensor left = sim::tensor_of(*a, count), right = sim::tensor_of(*b, count), result = sim::tensor_of(*c, count);
   bool is_uniform = left.scalar_type() == result.scalar_type() && right.scalar_type() == result.scalar_type();
   if (is_uniform && count == 1) {
     result[0].addmm_(left[0], right[0], beta, alpha);

@@ -91,6 +91,8 @@ const char* sim_kernel_name(const void* address, const char* call);
 void sim_note_argument(const void* pointer, int position, bool is_const, bool is_opaque);
 // False, and a finding, for a pointer that only the host can read.
 bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line);
+// False, and a finding, where a library's call would go beyond a device allocation.
+bool sim_accepts_range(const void* pointer, size_t nbytes, const char* call);
 // A thread's word that its block has more threads than the kernel's `most`: none of the launch runs.
 void sim_exceed_launch_bounds(unsigned most);
 // `call` is the text of cudaFuncSetAttribute's arguments: a kernel is known by its name, or by its address if it has one.
