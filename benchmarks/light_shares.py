@@ -59,7 +59,7 @@ def row(evaluation: Evaluation, multiprocessors: int | None) -> str:
         format_ms(ns),
         format_share(evaluation.share_of_light, evaluation.light_source),
         format_share(light.ns / ns, light.source),
-        "memory" if light.is_memory_bound else light.arithmetic,
+        light.bound,
     )
     return f"| {' | '.join(map(str, cells))} |"
 

@@ -104,13 +104,16 @@ def ceilings(**changes: Any) -> Ceilings:
     return Ceilings(**{**facts, **changes})
 
 
-def with_light(evaluation: Evaluation, work: Work = Work(4_290_000_000, None, 2_140_000_000)) -> Evaluation:
+def with_light(
+    evaluation: Evaluation, work: Work = Work(4_290_000_000, None, 2_140_000_000), device: Ceilings | None = None
+) -> Evaluation:
     """The evaluation with the speed of light that follows from the work and an H100's ceilings."""
+    device = device or ceilings()
     arithmetic = arithmetic_of(
         evaluation.solution.precision, evaluation.problem.precision, evaluation.environment.flags, work
     )
-    light = speed_of_light(work, ceilings(), arithmetic)
-    return replace(evaluation, work=work, ceilings=ceilings(), speed_of_light=light)
+    light = speed_of_light(work, device, arithmetic)
+    return replace(evaluation, work=work, ceilings=device, speed_of_light=light)
 
 
 def measured(blocks: int = 12, turns: Callable[[Turn], Turn] = lambda turn: turn, **changes: Any) -> Timing:

@@ -139,11 +139,12 @@ class SpeedOfLight:
     @property
     def source(self) -> RateSource:
         """The source of the longer time."""
-        return self.memory_source if self.is_memory_bound else self.arithmetic_source
+        return self.memory_source if self.bound == "memory" else self.arithmetic_source
 
     @property
-    def is_memory_bound(self) -> bool:
-        return self.ns == self.memory_ns
+    def bound(self) -> str:
+        """The resource that takes the longer time: 'memory', or the arithmetic."""
+        return self.arithmetic if self.arithmetic and self.ns > self.memory_ns else "memory"
 
 
 @dataclass(frozen=True, config=RECORD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from harness.model.arms import OF_PRECISION, Baseline, Metric
+from harness.model.arms import OF_PRECISION, Metric
 from harness.model.ceilings import Ceilings, RateSource
 from harness.model.environment import Flag
 from harness.model.evaluation import Evaluation, SpeedOfLight, Work
@@ -64,15 +64,16 @@ def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag],
     return "tf32" if problem == "float32" and any(flags.get(switch, False) for switch in switches) else problem
 
 
-def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> tuple[float | None, RateSource | None]:
-    """Return a baseline's share of light, like Evaluation.share_of_light, and the source of the limit. It is held
-    against the problem's precision, like a solution that declares none, or against its own where it has one."""
-    if evaluation.work is None or evaluation.ceilings is None or evaluation.timing is None:
-        return None, None
-    own = next((precision for precision, name in OF_PRECISION.items() if name == baseline), None)
+def light_of(evaluation: Evaluation, arm: str) -> SpeedOfLight | None:
+    """Return the limit that an arm is held against: a baseline against the problem's precision, like a solution that
+    declares none, or against its own where it has one. It is None where no work or no ceilings are known."""
+    if arm == "solution":
+        return evaluation.speed_of_light
+    if evaluation.work is None or evaluation.ceilings is None:
+        return None
+    own = next((precision for precision, name in OF_PRECISION.items() if name == arm), None)
     arithmetic = arithmetic_of(own, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
-    light = speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
-    return light.ns / evaluation.timing.time_ns(baseline), light.source
+    return speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
 
 
 def shares_of_parts(evaluation: Evaluation) -> dict[Metric, tuple[float, RateSource]]:

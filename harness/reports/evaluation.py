@@ -8,13 +8,14 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
+from harness.model.arms import ArmName
 from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, Work
 from harness.model.languages import languages_in
-from harness.model.roofline import share_of_baseline, shares_of_parts
+from harness.model.roofline import light_of, shares_of_parts
 from harness.model.verdict import Verdict
 from harness.reports.bare_files import by_its_files
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, number, verdict_span
@@ -268,10 +269,11 @@ def _light(evaluation: Evaluation, work: Work) -> Iterator[Block]:
         return
     yield Line(f"at the device's ceilings that takes {light_words(light)}")
     if timing:
-        reached = [f"{name} {format_share(*share_of_baseline(evaluation, name))}" for name in timing.baselines]
-        own = format_share(evaluation.share_of_light, evaluation.light_source)
-        parts = (f", {metric} {format_share(*share)}" for metric, share in shares_of_parts(evaluation).items())
-        yield Line(f"reached: {', '.join(reached)}, solution {own}{''.join(parts)}")
+        arms: tuple[ArmName, ...] = (*timing.baselines, "solution")
+        limits = ((arm, light_of(evaluation, arm)) for arm in arms)
+        reached = [f"{arm} {format_share(of.ns / timing.time_ns(arm), of.source)}" for arm, of in limits if of]
+        reached += [f"{metric} {format_share(*share)}" for metric, share in shares_of_parts(evaluation).items()]
+        yield Line(f"reached: {', '.join(reached)}")
 
 
 def _checks(checks: Sequence[Check]) -> Iterator[Block]:

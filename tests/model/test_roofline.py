@@ -13,7 +13,7 @@ from harness.model.roofline import (
     arithmetic_of,
     at_clocks_seen,
     kept_light,
-    share_of_baseline,
+    light_of,
     shares_of_parts,
     speed_of_light,
 )
@@ -42,7 +42,7 @@ CONV_ASYMMETRIC = Work(268_435_456 + 520_192_000, 582_615_040_000, 520_192_000)
 def test_limits_of_the_four_systems(work: Work, ms: float, bound: str) -> None:
     light = speed_of_light(work, H100, "tf32")
     assert light.ns / MS == pytest.approx(ms, abs=0.006)
-    assert ("memory" if light.is_memory_bound else light.arithmetic) == bound
+    assert light.bound == bound
 
 
 def test_memory_is_held_against_its_peak_or_against_what_was_measured_above_it() -> None:
@@ -95,7 +95,7 @@ def test_a_time_below_that_of_the_operations_is_held_against_the_memory_with_a_r
 
 def test_strict_float32_is_held_against_its_own_rate() -> None:
     light = speed_of_light(CONV_ASYMMETRIC, H100, "float32")
-    assert (light.arithmetic, light.is_memory_bound) == ("float32", False)
+    assert (light.arithmetic, light.bound) == ("float32", "float32")
     assert light.ns / MS == pytest.approx(9.71, abs=0.01)  # 60 T: multiply-adds need no matrix product
 
 
@@ -154,7 +154,16 @@ def test_the_share_is_the_limit_over_the_median() -> None:
 
 
 def test_a_baseline_is_held_against_the_problems_precision() -> None:
-    assert share_of_baseline(convolution("float32"), "eager") == (pytest.approx(0.5, abs=0.001), "measured")
+    limit = light_of(convolution("float32"), "eager")
+    assert limit is not None
+    assert (limit.bound, limit.source) == ("tf32", "measured")
+    assert limit.ns / 3_329_228 == pytest.approx(0.5, abs=0.001)
+
+
+def test_a_baseline_of_a_precision_is_held_against_its_own() -> None:
+    limit = light_of(convolution(), "eager-float32")
+    assert limit is not None
+    assert limit.bound == "float32"
 
 
 def test_each_part_of_a_training_step_has_a_share() -> None:
@@ -178,7 +187,7 @@ def test_faster_than_light_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize("evaluation", [passed(timing=timing()), with_light(passed())])
 def test_without_ceilings_or_times_there_is_no_share(evaluation: Evaluation) -> None:
     assert evaluation.share_of_light is None
-    assert share_of_baseline(evaluation, "eager") == (None, None)
+    assert light_of(evaluation, "solution") is evaluation.speed_of_light
 
 
 def test_a_record_keeps_work_ceilings_and_limit() -> None:

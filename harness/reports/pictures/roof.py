@@ -9,10 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model.arms import OF_PRECISION
 from harness.model.ceilings import Ceilings
 from harness.model.evaluation import Evaluation, SpeedOfLight, Work
-from harness.model.roofline import arithmetic_of, speed_of_light
+from harness.model.roofline import light_of
 from harness.reports.numbers import SOURCES, format_rate
 from harness.reports.pictures.calls import ArmSamples
 from harness.reports.untrusted import one_line
@@ -53,21 +52,11 @@ class Roof:
     def bounds_bytes(self, ceiling: CeilingLine) -> bool:
         return not ceiling.is_cache and math.isclose(ceiling.rate, self.memory_bytes_per_s)
 
-    def limit(self, intensity: float | None) -> tuple[float, str]:
-        """Operations per second that are within reach at so many operations per byte, and what bounds them: 'memory' or
-        an arithmetic. Bytes per second where there are no operations."""
-        if intensity is None:
-            return self.memory_bytes_per_s, "memory"
-        from_memory = self.memory_bytes_per_s * intensity
-        if self.bound is None or from_memory <= self.bound.rate:
-            return from_memory, "memory"
-        return self.bound.rate, self.bound.name
-
 
 @dataclass(frozen=True)
 class Achieved:
-    """The rates of an arm in the median of its blocks. `share` is that of what it could do, and `bound` what bounds it:
-    'memory' or an arithmetic. Both are None where the ceilings aren't known."""
+    """The rates of an arm in the median of its blocks. `share` is that of the speed of light, and `bound` what bounds
+    it: 'memory' or an arithmetic. Both are None where the ceilings aren't known."""
 
     arm: ArmSamples
     bytes_per_s: float
@@ -109,24 +98,13 @@ def roof_of(ceilings: Ceilings, work: Work, light: SpeedOfLight) -> Roof:
 
 
 def roofline_of(evaluation: Evaluation, arms: Sequence[ArmSamples]) -> Roofline | None:
-    """Return None for a record that doesn't say how much work a call is. The reference is held against the problem's
-    precision."""
+    """Return None for a record that doesn't say how much work a call is."""
     work, ceilings, light = evaluation.work, evaluation.ceilings, evaluation.speed_of_light
     if work is None:
         return None
-    if ceilings is None or light is None:
-        return roofline(arms, work, None, None)
-    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags, work)
-    reference = roof_of(ceilings, work, speed_of_light(work, ceilings, arithmetic))
-    return roofline(arms, work, roof_of(ceilings, work, light), reference)
-
-
-def roofline(arms: Sequence[ArmSamples], work: Work, roof: Roof | None, reference_roof: Roof | None) -> Roofline:
-    """The reference may compute in another precision than the solution, but for the one that is there to compute in the
-    same."""
     intensity = None if work.operations is None else work.operations / work.least_bytes
-    alike = {"solution", *OF_PRECISION.values()}
-    points = (_point(arm, work, intensity, roof if arm.name in alike else reference_roof) for arm in arms)
+    roof = roof_of(ceilings, work, light) if ceilings and light else None
+    points = (_point(arm, work, light_of(evaluation, arm.name) if roof else None) for arm in arms)
     return Roofline(work, intensity, tuple(points), roof)
 
 
@@ -150,14 +128,12 @@ def label_of(group: Sequence[CeilingLine], unit: str) -> str:
     return f"{group[0].kind}: {', '.join(texts)}"
 
 
-def _point(arm: ArmSamples, work: Work, intensity: float | None, roof: Roof | None) -> Achieved:
+def _point(arm: ArmSamples, work: Work, light: SpeedOfLight | None) -> Achieved:
     per_second = 1e9 / arm.typical_ns
-    moved, computed = work.least_bytes * per_second, work.operations and work.operations * per_second
-    limit, bound = roof.limit(intensity) if roof else (None, None)
     return Achieved(
         arm=arm,
-        bytes_per_s=moved,
-        operations_per_s=computed,
-        share=(computed or moved) / limit if limit else None,
-        bound=bound,
+        bytes_per_s=work.least_bytes * per_second,
+        operations_per_s=work.operations and work.operations * per_second,
+        share=light.ns / arm.typical_ns if light else None,
+        bound=one_line(light.bound) if light else None,
     )

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.evaluation import Work
+from harness.model.evaluation import Evaluation, Work
 from harness.model.roofline import speed_of_light
 from harness.reports.pictures.calls import samples_of
-from harness.reports.pictures.roof import CeilingLine, Roof, grouped, label_of, roof_of, roofline
-from tests.examples import ceilings, timing
+from harness.reports.pictures.roof import CeilingLine, Roof, Roofline, grouped, label_of, roof_of, roofline_of
+from tests.examples import ceilings, passed, timing, with_light
 
 H100 = ceilings(
     memory_peak_bytes_per_s=None,
@@ -21,7 +21,7 @@ H100 = ceilings(
     cache_copy_bytes_per_s=5e12,
     matrix_operations_per_s={"float32": 50e12, "float64": 60e12, "tf32": 350e12, "bfloat16": 800e12, "int8": 1e15},
 )
-ARMS = samples_of(timing(eager_ns=2_000_000, solution_ns=1_000_000)).arms
+TIMING = timing(eager_ns=2_000_000, solution_ns=1_000_000)
 
 
 def roof(work: Work, arithmetic: str = "float32") -> Roof:
@@ -32,8 +32,20 @@ SOME_WORK = Work(10**9, 10**10)
 FLOAT32 = roof(SOME_WORK)
 
 
+def drawn(evaluation: Evaluation) -> Roofline:
+    roofline = roofline_of(evaluation, samples_of(TIMING).arms)
+    assert roofline is not None
+    return roofline
+
+
+def with_work(work: Work) -> Evaluation:
+    """The evaluation of a solution in strict float32, where torch's switches let the reference compute in tf32."""
+    evaluation = passed(timing=TIMING)
+    return with_light(replace(evaluation, solution=replace(evaluation.solution, precision="float32")), work, H100)
+
+
 def test_points_are_rates_of_the_least_work() -> None:
-    picture = roofline(ARMS, Work(10**9, 2 * 10**10), None, None)
+    picture = drawn(passed(timing=TIMING, work=Work(10**9, 2 * 10**10)))
     assert picture.intensity == 20
     eager, solution = picture.points
     assert (eager.arm.name, eager.bytes_per_s, eager.operations_per_s) == ("eager", 5e11, 1e13)
@@ -43,23 +55,21 @@ def test_points_are_rates_of_the_least_work() -> None:
 
 def test_what_lies_left_of_the_corner_is_bound_by_memory() -> None:
     # 10 operations a byte at 3.2 TB/s are 32 T, below float32's 50 T
-    _, solution = roofline(ARMS, SOME_WORK, FLOAT32, FLOAT32).points
+    _, solution = drawn(with_work(SOME_WORK)).points
     assert solution.bound == "memory"
     assert solution.share == pytest.approx(1e13 / 32e12)
 
 
 def test_what_lies_right_of_it_is_bound_by_the_arithmetic_of_each_arm() -> None:
     # 1000 operations a byte
-    work = Work(10**7, 10**10)
-    eager, solution = roofline(ARMS, work, roof(work), roof(work, "tf32")).points
+    eager, solution = drawn(with_work(Work(10**7, 10**10))).points
     assert (eager.bound, solution.bound) == ("tf32", "float32")
     assert eager.share == pytest.approx(5e12 / 350e12)
     assert solution.share == pytest.approx(1e13 / 50e12)
 
 
 def test_without_operations_bytes_are_held_against_memory() -> None:
-    work = Work(1_600_000_000, None)
-    picture = roofline(ARMS, work, roof(work), roof(work))
+    picture = drawn(with_work(Work(1_600_000_000, None)))
     assert picture.intensity is None
     _, solution = picture.points
     assert (solution.operations_per_s, solution.bound) == (None, "memory")
@@ -68,9 +78,9 @@ def test_without_operations_bytes_are_held_against_memory() -> None:
 
 def test_shares_are_those_of_the_speed_of_light() -> None:
     # 2 GB at 3.2 TB/s: 625 µs of 1 ms
-    work = Work(2_000_000_000, None, 1_250_000_000)
-    _, solution = roofline(ARMS, work, roof(work), roof(work)).points
-    assert solution.share == pytest.approx(0.625)
+    evaluation = with_work(Work(2_000_000_000, None, 1_250_000_000))
+    _, solution = drawn(evaluation).points
+    assert solution.share == evaluation.share_of_light == pytest.approx(0.625)
 
 
 def test_an_arithmetic_that_is_seldom_used_is_drawn_where_it_bounds() -> None:
