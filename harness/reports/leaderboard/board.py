@@ -191,18 +191,12 @@ def _best(comparable: Sequence[Entry], conditions: BoardConditions) -> Entry | N
 def _ranked(standings: Iterable[Standing]) -> list[Standing]:
     """The standings in the board's order, with ranks: one more than the number of solutions of the class whose whole
     interval lies above the solution's own."""
-    ordered = sorted(standings, key=_order)
-    intervals = [s.entry.speedup if s.why_unranked is None else None for s in ordered]
-    lows: dict[PrecisionClass, list[float]] = {name: [] for name in PRECISION_CLASSES}
-    for standing, interval in zip(ordered, intervals, strict=True):
-        if interval:
-            lows[standing.precision_class].append(interval.low)
-    for some in lows.values():
-        some.sort()
-    return [
-        replace(standing, rank=rank_among(interval, lows[standing.precision_class]))
-        for standing, interval in zip(ordered, intervals, strict=True)
-    ]
+    ranked: list[Standing] = []
+    for _, group in groupby(sorted(standings, key=_order), key=attrgetter("precision_class")):
+        of_class = [(one, one.entry.speedup if one.why_unranked is None else None) for one in group]
+        lows = sorted(own.low for _, own in of_class if own)
+        ranked += [replace(one, rank=rank_among(own, lows)) for one, own in of_class]
+    return ranked
 
 
 def _order(standing: Standing) -> tuple[int, bool, bool, float, str]:
