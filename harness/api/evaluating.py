@@ -79,7 +79,7 @@ def iter_evaluations(
     ray_gpu: str | None = None,
 ) -> Iterator[Evaluation]:
     """Work like compare(), but yield each evaluation as soon as it is there. An early end stops what is under way."""
-    place = find_workspace((workspace or Path.cwd()).absolute())
+    place = find_workspace(workspace)
     tasks = select_tasks(place, _patterns(problems), _patterns(solutions), cases)
     with Evaluator(
         backend=backend,

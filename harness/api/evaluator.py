@@ -166,7 +166,7 @@ def load_config(config: Config | Path | str | None, workspace: Path | None = Non
         raise UsageError(f"a config is a Config, a name or a Path; not {type(config).__name__}")
     if Path(config).is_file():
         return Workspace(Path.cwd()).config(str(config))
-    return find_workspace((workspace or Path.cwd()).absolute()).config(str(config))
+    return find_workspace(workspace).config(str(config))
 
 
 class _Unkept(Journal):

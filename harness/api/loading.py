@@ -35,7 +35,7 @@ def load_problem(problem: str | Path, *, workspace: Path | None = None) -> Probl
     if (folder := Path(problem)).is_dir():
         return problem_folder.load_problem(folder.absolute())
     _refuse_path(problem, "problem")
-    return find_workspace((workspace or Path.cwd()).absolute()).problem(str(problem))
+    return find_workspace(workspace).problem(str(problem))
 
 
 def load_solution(solution: str | Path, *, problem: str | None = None, workspace: Path | None = None) -> Solution:
@@ -49,7 +49,7 @@ def load_solution(solution: str | Path, *, problem: str | None = None, workspace
     _refuse_path(solution, "solution")
     if problem is None:
         raise UsageError(f"solution '{solution}' is no folder; to find it by its name, say of which problem")
-    (found,) = find_workspace((workspace or Path.cwd()).absolute()).solutions(problem, [str(solution)])
+    (found,) = find_workspace(workspace).solutions(problem, [str(solution)])
     return found
 
 

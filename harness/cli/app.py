@@ -118,7 +118,7 @@ class _PlainCommand(typer.core.TyperCommand):
             if error.param is not None and error.param.name == "problem" and not error.message:  # it is missing
                 from harness.workspace.workspace import find_workspace
 
-                error.message = did_you_mean("", find_workspace(Path.cwd()).problem_names()).strip()
+                error.message = did_you_mean("", find_workspace().problem_names()).strip()
             if (option := error.param) is not None:
                 source = ctx.get_parameter_source(option.name)
                 error.param_hint = option.envvar if source and source.name == "ENVIRONMENT" else error.param_hint

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,7 +38,7 @@ def check_problem(
     from harness.workspace.selection import select_problems
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     chosen = [workspace.problem(name) for name in select_problems(workspace, problems or ())]
     with Console(stderr=True, quiet=quiet).status("importing torch") as status:
         from harness.tools import check_problems

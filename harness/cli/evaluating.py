@@ -108,7 +108,7 @@ def _judge_inside(image: str, asked: _Asked) -> None:
     root = asked.workspace.root
     if bare:  # it is of copies
         with contextlib.suppress(UsageError):
-            root = find_workspace(Path.cwd()).root
+            root = find_workspace().root
     parts = (root / name for name in ("problems", "solutions", "configs"))
     others = (Path(asked.options.config or ""), *parts, *(one.path for one in find_settings(Path.cwd())))
     read = {Path.cwd(), root, *(file.parent for file in bare), *bare, *(path for path in others if path.exists())}

@@ -138,6 +138,6 @@ def _problem_names() -> list[str]:
     from harness.workspace.workspace import find_workspace
 
     try:
-        return find_workspace(Path.cwd()).problem_names()
+        return find_workspace().problem_names()
     except UsageError:
         return []

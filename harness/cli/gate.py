@@ -171,7 +171,7 @@ def gate(
         results=results,
         written=outputs.files,
     )
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     kept = results or workspace.results
     opener = partial(_opened, backend, workspace.root, kept, seed, sanitize, require_confinement, quiet)
     report = decide(workspace, request, opener)

@@ -120,7 +120,7 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
     from harness.store.entry import config_hash
     from harness.workspace.workspace import find_workspace
 
-    return config_hash(find_workspace(Path.cwd()).config(wanted))
+    return config_hash(find_workspace().config(wanted))
 
 
 def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:

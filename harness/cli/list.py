@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,7 +41,7 @@ def list_workspace(
     from harness.workspace.selection import select_problems
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     names = select_problems(workspace, problem) if problem else workspace.problem_names()
     with open_index(workspace.results, say=say) as index:
         listing = [_entry(workspace, name, index, failed) for name in names]
@@ -66,7 +65,7 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     from harness.workspace.selection import faults_of, select_problems
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     names = select_problems(workspace, problem) if problem else workspace.problem_names()
     found = faults_of(workspace, names if problem else None) + _unfit_cases(workspace, names)
     if not problem:
@@ -111,7 +110,7 @@ def prompt(problem: ProblemName) -> None:
     from harness.integrations import task_of
     from harness.workspace.workspace import find_workspace
 
-    typer.echo(task_of(find_workspace(Path.cwd()).problem(problem)), nl=False)
+    typer.echo(task_of(find_workspace().problem(problem)), nl=False)
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,7 +32,7 @@ def mcp(
     """
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     try:
         from harness.integrations import KernelTools, create_server
     except ImportError as error:

@@ -61,7 +61,7 @@ def problem(
     from harness.workspace.scaffold import new_problem
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     _report(context, workspace.root, new_problem(workspace, name, source))
     edit = "" if source else "put your Model into problem.py, its sizes into problem.yaml's cases; "
     typer.echo(f"next: {edit}harness new solution {name} first")
@@ -84,7 +84,7 @@ def solution(
     from harness.workspace.scaffold import new_solution
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     _report(context, workspace.root, new_solution(workspace, workspace.problem(problem), name, other))
     typer.echo(f"next: harness run {problem} {name}")
 

@@ -69,7 +69,7 @@ def profile(
     from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, arm == "reference", False)
+    target = choose_target(find_workspace(), problem, solution, case, arm == "reference", False)
     with _looking(quiet) as say:
         from harness.tools import CounterRequest, inspection, run_profile
 
@@ -111,7 +111,7 @@ def sanitize(
     from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, of_reference=False, is_small=True)
+    target = choose_target(find_workspace(), problem, solution, case, of_reference=False, is_small=True)
     with _looking(quiet) as say:
         from harness.tools import inspection, run_sanitizer
 

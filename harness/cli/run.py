@@ -76,7 +76,7 @@ def run(
         elif words[0].endswith(".py"):
             raise UsageError(f"{words[0]} is a file: name the file with Model as well, --reference ref.py")
         else:
-            workspace = find_workspace(Path.cwd())
+            workspace = find_workspace()
             words[:1] = words[0].removeprefix("solutions/").strip("/").split("/", 1)  # as reports and the shell name it
         named = words[1:] + (solution or [] if reference is None else [])
         tasks, broken = tasks_of(workspace, words[0], named, options.case or [])
@@ -113,7 +113,7 @@ def compare(
     from harness.workspace.selection import find_tasks
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     tasks, broken = find_tasks(workspace, problem or [], solution or [], options.case or [])
 
     def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:

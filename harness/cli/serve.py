@@ -48,7 +48,7 @@ def serve(
     """
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     if tokens is None and not _is_this_machine(host):
         raise UsageError(f"--host {host} lets others in: name those who may ask, --tokens FILE (docs/serve.md)")
     workspace.config(config)  # before anything is opened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -98,7 +97,7 @@ def _cases_of(evaluation: Evaluation, otherwise: tuple[str, ...] | None) -> tupl
 
     name = evaluation.problem.name
     try:
-        workspace = find_workspace(Path.cwd())
+        workspace = find_workspace()
         return tuple(workspace.problem(name).cases) if name in workspace.problem_names() else otherwise
     except InvalidFile:
         return ()

@@ -40,7 +40,7 @@ def accept(
     from harness.gate import accept_run
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     done = accept_run(workspace, run, results or workspace.results, output, problem or (), solution or ())
     for remark in done.remarks:
         say(remark)
@@ -61,7 +61,7 @@ def show_snapshot(
     from harness.gate import SNAPSHOT_FILE, open_snapshot, render
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     found = open_snapshot(snapshot, workspace.root, results or workspace.results)
     if found is None:
         raise UsageError(f"no {SNAPSHOT_FILE} in {workspace.root}; make one with 'harness snapshot accept'")

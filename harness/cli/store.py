@@ -27,7 +27,7 @@ def results_folder(results: Path | None) -> Path:
     here = Path.cwd() / "results"
     if results is None:
         try:
-            results = find_workspace(Path.cwd()).results
+            results = find_workspace().results
         except UsageError:
             if not here.is_dir():
                 raise

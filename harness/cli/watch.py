@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,7 +36,7 @@ def watch(
     """
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
+    workspace = find_workspace()
     cases = options.case or []
     _task(workspace, problem, solution, cases)  # a mistyped name ends here; later faults are shown and waited out
     settings = options.settings(workspace).but("timing", enabled=timing)

@@ -84,11 +84,12 @@ class Workspace:
         raise UsageError(f"no config '{name}', neither a file nor in configs/.{did_you_mean(name, known)}")
 
 
-def find_workspace(start: Path) -> Workspace:
-    """The nearest folder from `start` upwards that holds problems/.
+def find_workspace(start: Path | None = None) -> Workspace:
+    """The nearest folder from `start`, by default the working folder, upwards that holds problems/.
 
     Raises: UsageError where there is none.
     """
+    start = (start or Path.cwd()).absolute()
     for folder in (start, *start.parents):
         if (folder / "problems").is_dir():
             return Workspace(folder)

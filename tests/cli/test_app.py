@@ -303,7 +303,7 @@ def test_a_file_cannot_speak_to_the_terminal_or_to_the_ci(harness: Shell, worksp
 
 
 def test_a_crash_of_ours_cannot_either(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(start: Path) -> None:
+    def crash() -> None:
         raise RuntimeError("\x1b[2J\n::error::spoofed")
 
     monkeypatch.setattr("harness.workspace.workspace.find_workspace", crash)
@@ -494,7 +494,7 @@ def test_init_does_not_write_over_a_file(harness: Shell, tmp_path: Path, monkeyp
 
 
 def test_ctrl_c_says_that_results_are_kept(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(start: Path) -> None:
+    def interrupted() -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("harness.workspace.workspace.find_workspace", interrupted)
