@@ -144,9 +144,10 @@ class _Requests:
             names = f"{accepted[0].id} to {accepted[-1].id}"
             raise type(error)(f"{error}; accepted before: {several(len(accepted), 'job')}, {names}") from error
 
-    @staticmethod
-    def answered(answer: httpx.Response) -> httpx.Response:
+    def answered(self, answer: httpx.Response | httpx.TransportError) -> httpx.Response:
         """Raises: UsageError where the server refuses the request, MachineError where it can't serve it."""
+        if isinstance(answer, self._httpx.TransportError):
+            raise MachineError(f"{self._settings['base_url']}: no answer: {answer}") from answer
         if answer.is_success:
             return answer
         try:
@@ -158,13 +159,14 @@ class _Requests:
             f"{answer.request.method} {answer.request.url}: {answer.status_code}: {detail}"
         )
 
-    def pause_s(self, answer: httpx.Response | None, attempt: int) -> float | None:
+    def pause_s(self, answer: httpx.Response | httpx.TransportError, attempt: int) -> float | None:
         """The seconds until a request is made again; None where its answer is final."""
-        if answer is not None:
+        said, is_final = "", False
+        if isinstance(answer, self._httpx.Response):
             self._patience = _PATIENCE
-        if attempt >= self._patience or (answer is not None and answer.status_code not in (429, 502, 503, 504)):
+            said, is_final = answer.headers.get("Retry-After", ""), answer.status_code not in (429, 502, 503, 504)
+        if is_final or attempt >= self._patience:
             return None
-        said = answer.headers.get("Retry-After", "") if answer is not None else ""
         return min(60.0, float(said)) if said.isdigit() else 0.5 * 2.0**attempt
 
     @staticmethod
@@ -246,13 +248,11 @@ class Client(_Requests, AbstractContextManager["Client"]):
         attempt = 0
         while True:
             try:
-                answer, error = self._http.request(method, path, **content), None
-            except self._httpx.TransportError as failed:
-                answer, error = None, failed
+                answer: httpx.Response | httpx.TransportError = self._http.request(method, path, **content)
+            except self._httpx.TransportError as error:
+                answer = error
             pause_s = self.pause_s(answer, attempt)
             if pause_s is None:
-                if answer is None:
-                    raise MachineError(f"{self._http.base_url}: no answer: {error}") from error
                 return self.answered(answer)
             time.sleep(pause_s)
             attempt += 1
@@ -325,13 +325,11 @@ class AsyncClient(_Requests, AbstractAsyncContextManager["AsyncClient"]):
         attempt = 0
         while True:
             try:
-                answer, error = await self._http.request(method, path, **content), None
-            except self._httpx.TransportError as failed:
-                answer, error = None, failed
+                answer: httpx.Response | httpx.TransportError = await self._http.request(method, path, **content)
+            except self._httpx.TransportError as error:
+                answer = error
             pause_s = self.pause_s(answer, attempt)
             if pause_s is None:
-                if answer is None:
-                    raise MachineError(f"{self._http.base_url}: no answer: {error}") from error
                 return self.answered(answer)
             await asyncio.sleep(pause_s)
             attempt += 1
