@@ -183,12 +183,21 @@ def test_a_face_names_what_is_there_and_in_use(face: ModuleType) -> None:
     hidden = {name for name in dir(face) if f"{face.__name__}.{name}" in MODULES}
     assert hidden == set(), "a module that is imported takes the place of what is named like it"
     used = set()
-    for node in (node for module in MODULES if _room(module) != _room(face.__name__) for node in nodes(module)):
-        if isinstance(node, ast.ImportFrom) and node.module == face.__name__:
-            used |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-            used |= {node.attr} if ast.unparse(node.value) == face.__name__ else set()
+    for module in (module for module in MODULES if _room(module) != _room(face.__name__)):
+        called = _names_of(face.__name__, module)
+        for node in nodes(module):
+            if isinstance(node, ast.ImportFrom) and node.module == face.__name__:
+                used |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in called:
+                used.add(node.attr)
     assert used == set(dir(face))
+
+
+def _names_of(face: str, module: str) -> set[str]:
+    """Return what a module calls a face: `reports`, where it says `from harness import reports`."""
+    package, _, name = face.rpartition(".")
+    imports = (node for node in nodes(module) if isinstance(node, ast.ImportFrom) and node.module == package)
+    return {face} | {name for node in imports for alias in node.names if alias.name == name}
 
 
 def test_every_room_has_its_rule() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from harness import reports, tools
 from harness.cli import completion, exit_codes
 from harness.cli.options import BackendOption, CaseNames, QuietFlag, SeedOption, VerboseFlag
 from harness.cli.printing import print_json, print_report
@@ -34,21 +35,18 @@ def check_problem(
     """
     from rich.console import Console
 
-    from harness.reports import problem_check_json, problem_check_report
     from harness.workspace.selection import select_problems
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace()
     chosen = [workspace.problem(name) for name in select_problems(workspace, problems or ())]
     with Console(stderr=True, quiet=quiet).status("importing torch") as status:
-        from harness.tools import check_problems
-
         found = []
-        for check in check_problems(chosen, case or (), backend, seed, status.update):
+        for check in tools.check_problems(chosen, case or (), backend, seed, status.update):
             found.append(check)
             if json:
-                print_json(problem_check_json(check))
+                print_json(reports.problem_check_json(check))
             else:
-                print_report(problem_check_report(check, verbose))
+                print_report(reports.problem_check_report(check, verbose))
                 typer.echo()
     raise typer.Exit(exit_codes.of_problems(found))

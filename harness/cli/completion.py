@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from harness import reports
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -92,9 +93,7 @@ def problems_and_evaluations(context: typer.Context, incomplete: str) -> list[tu
 
 def explained_words(incomplete: str) -> list[str]:
     """Verdicts, checks and the words of a timing."""
-    from harness.reports import everything_explained
-
-    return _starting(list(everything_explained()), incomplete)
+    return _starting(list(reports.everything_explained()), incomplete)
 
 
 def _workspace(context: typer.Context) -> Workspace:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness import reports, tools
 from harness.cli import exit_codes
 from harness.cli.options import JsonFlag
 from harness.cli.printing import print_json, print_report
@@ -34,27 +35,21 @@ def doctor(
 
 
 def _show_findings(json: bool) -> None:
-    from harness.reports import findings_table
-    from harness.tools import examine
-
-    findings = examine()
+    findings = tools.examine()
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
     if json:
         print_json({"findings": [asdict(finding) for finding in findings], "usable": usable}, indent=2)
     else:
-        print_report(findings_table(findings))
+        print_report(reports.findings_table(findings))
     raise typer.Exit(exit_codes.PASSED if usable else exit_codes.MACHINE)
 
 
 def _show_ceilings(again: bool, json: bool) -> None:
     from rich.console import Console
 
-    from harness.reports import ceilings_json, ceilings_table
-    from harness.tools import find_ceilings
-
     with Console(stderr=True).status("importing torch") as status:
-        ceilings, was_cached, path = find_ceilings(again, status.update)
+        ceilings, was_cached, path = tools.find_ceilings(again, status.update)
     if json:
-        print_json(ceilings_json(ceilings, was_cached, str(path)), indent=2)
+        print_json(reports.ceilings_json(ceilings, was_cached, str(path)), indent=2)
     else:
-        print_report(ceilings_table(ceilings, was_cached))
+        print_report(reports.ceilings_table(ceilings, was_cached))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import EngineOptions, EvaluatingOptions
 from harness.cli.printing import print_report, say
@@ -244,8 +245,6 @@ def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
 
 def _list(planned: Sequence[Planned], options: EvaluatingOptions) -> None:
     """Print what a run would do, a line each."""
-    from harness.reports import one_line
-
     for one in planned:
         result, is_kept = one.result, bool(one.result and options.resume)
         if options.json:
@@ -260,7 +259,7 @@ def _list(planned: Sequence[Planned], options: EvaluatingOptions) -> None:
             continue
         before = f"{result.verdict.value}, {result.id}" if result else ""
         what = f"kept: {before}" if is_kept else f"evaluate (--resume keeps {before})" if result else "evaluate"
-        typer.echo(one_line(f"{one.task.problem.name}/{one.task.solution.name}: {what}"))
+        typer.echo(reports.one_line(f"{one.task.problem.name}/{one.task.solution.name}: {what}"))
     if not options.json:
         kept = sum(bool(one.result and options.resume) for one in planned)
         typer.echo(f"{len(planned) - kept} to evaluate, {kept} kept")

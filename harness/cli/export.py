@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from harness import reports
 from harness.cli import completion
 from harness.cli.options import ResultsFolder, RunName
 from harness.cli.printing import print_json, print_report, say, write_text
@@ -45,17 +46,16 @@ def export(
     """
     if csv + timings + jsonl + kernelbench != 1:
         raise UsageError("name one format: --csv, --timings, --jsonl or --kernelbench")
-    from harness.reports import timings_csv, to_csv
     from harness.store.line import to_line
 
     with open_store(results) as index:
         entries = chosen_entries(index, problem, solution, run=run)
         # One record at a time: a hundred thousand don't fit into memory.
         if csv:
-            pieces = iter([to_csv(entries)])
+            pieces = iter([reports.to_csv(entries)])
         elif timings:
             timed = (entry.id for entry in entries if entry.solution_ns is not None)
-            pieces = iter(timings_csv(index.evaluations([one])[0] for one in timed))
+            pieces = iter(reports.timings_csv(index.evaluations([one])[0] for one in timed))
         elif jsonl:
             pieces = (to_line(index.evaluations([entry.id])[0]) + "\n" for entry in entries)
         else:
@@ -80,11 +80,9 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
 
 def _kernelbench(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """The newest evaluation of each solution."""
-    from harness.reports import to_kernelbench
-
     newest = {(entry.problem, entry.solution): entry.id for entry in entries}
     evaluations = index.evaluations(list(newest.values()))
-    found = to_kernelbench(evaluations)
+    found = reports.to_kernelbench(evaluations)
     if left_out := len(evaluations) - sum(map(len, found.values())):
         say(f"{left_out} left out that couldn't be judged (unsupported, invalid_problem, harness_error)")
     yield json_module.dumps(found, indent=4) + "\n"
@@ -104,7 +102,6 @@ def score(
     """
     from harness.model.kernelbench import fields_of
     from harness.model.kernelbench import score as score_run
-    from harness.reports import kernelbench_files, score_json, scores_table
 
     ks = sorted(set(k or [1]))
     with open_store(results) as index:
@@ -112,15 +109,15 @@ def score(
     if not fields:
         raise UsageError("no evaluation of a problem named level<L>_<number>…: see 'harness import kernelbench'")
     if export is not None:
-        for path, content in kernelbench_files(fields, ks):
+        for path, content in reports.kernelbench_files(fields, ks):
             write_text(export / path, json_module.dumps(content, indent=4) + "\n", "--export", with_folder=True)
         typer.echo(f"wrote {export}", err=True)
     scores = [score_run(field, run, ks) for field in fields for run in field.runs]
     if json:
         for one in scores:
-            print_json(score_json(one))
+            print_json(reports.score_json(one))
     else:
-        print_report(scores_table(scores))
+        print_report(reports.scores_table(scores))
 
 
 def _newest(index: Index) -> list[Evaluation]:

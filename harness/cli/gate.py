@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import (
     BackendOption,
@@ -67,13 +68,11 @@ class GateOutputs:
 
         After an error it obeys nothing to the step's end: the words of an error may be a solution's.
         """
-        from harness.reports import stopping
-
         token = secrets.token_hex(16)  # nobody can guess it
         if self.github:
-            typer.echo(stopping(token), err=True)  # the runner reads both, each in its order
+            typer.echo(reports.stopping(token), err=True)  # the runner reads both, each in its order
             if not self.json:  # which is to stay one object on stdout
-                typer.echo(stopping(token))
+                typer.echo(reports.stopping(token))
         return token
 
     def deliver(self, report: GateReport, token: str) -> None:
@@ -81,27 +80,27 @@ class GateOutputs:
 
         Raises: JournalError; what comes before the file in this order is there.
         """
-        from harness.reports import SUMMARY_BYTES, annotation_commands, gate_markdown, junit_xml, resuming, sarif_json
-
         self._print(report)
         if self.github:
-            typer.echo(resuming(token), err=self.json)
-            for command in annotation_commands(report):
+            typer.echo(reports.resuming(token), err=self.json)
+            for command in reports.annotation_commands(report):
                 typer.echo(command, err=self.json)
             if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-                _write(Path(summary), gate_markdown(report, SUMMARY_BYTES), mode="a")
-        for path, text in ((self.junit, junit_xml), (self.sarif, sarif_json), (self.markdown, gate_markdown)):
+                _write(Path(summary), reports.gate_markdown(report, reports.SUMMARY_BYTES), mode="a")
+        for path, text in (
+            (self.junit, reports.junit_xml),
+            (self.sarif, reports.sarif_json),
+            (self.markdown, reports.gate_markdown),
+        ):
             if path:
                 _write(path, text(report))
 
     def _print(self, report: GateReport) -> None:
-        from harness.reports import gate_json, gate_report, without_old_commands
-
         if self.json:
-            text = gate_json(report)
-            typer.echo(without_old_commands(text) if self.github else text)
+            text = reports.gate_json(report)
+            typer.echo(reports.without_old_commands(text) if self.github else text)
         else:
-            print_report(gate_report(report, self.verbose))
+            print_report(reports.gate_report(report, self.verbose))
 
 
 @spread

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness import reports
 from harness.cli import completion
 from harness.cli.options import BackendChoice, ProblemName, ResultsFolder, RunName
 from harness.cli.printing import print_json, print_report, say
@@ -42,22 +43,18 @@ def history(
 
     Example: harness history maxpool2d shared_tile
     """
-    from harness.reports import histories, history_json, history_report
-
     only = None if backend == "auto" else backend
     with open_store(results) as index:
-        found = histories(chosen_entries(index, problem, solution, run=run, backend=only), limit)
+        found = reports.histories(chosen_entries(index, problem, solution, run=run, backend=only), limit)
     if plot is not None:
-        from harness.reports import save_history_plot
-
-        save_history_plot(found, plot)
+        reports.save_history_plot(found, plot)
         say(f"wrote {plot}")
     if json:
         for series in found:
-            for facts in history_json(series):
+            for facts in reports.history_json(series):
                 print_json(facts)
     else:
-        print_report(history_report(found))
+        print_report(reports.history_report(found))
 
 
 class PictureFormat(str, enum.Enum):
@@ -90,13 +87,11 @@ def plot(
 
     Example: harness plot maxpool2d shared_tile --format svg
     """
-    from harness.reports import PICTURE_FORMATS, draw_pictures
-
     with open_store(results) as index:
         evaluations = _chosen(index, problem, solution)
-    formats = list(dict.fromkeys(one.value for one in format)) if format else PICTURE_FORMATS
+    formats = list(dict.fromkeys(one.value for one in format)) if format else reports.PICTURE_FORMATS
     for evaluation in evaluations:
-        shown = draw_pictures(evaluation, output, formats)
+        shown = reports.draw_pictures(evaluation, output, formats)
         if json:
             print_json(shown)
         else:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from harness import reports
 from harness.cli import completion
 from harness.cli.options import ResultsFolder
 from harness.cli.printing import print_report, write_text
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.reports import Board
     from harness.store.entry import Tally
     from harness.store.index import Index
 
@@ -60,7 +60,6 @@ def leaderboard(
     Example: harness leaderboard --format html --output leaderboard.html --open
     """
     from harness.cli.store import results_folder
-    from harness.reports import Wanted, leaderboard_table, make_board, save_leaderboard_plot
     from harness.store.index import open_index
 
     shape = _format(format, output, open)
@@ -71,13 +70,13 @@ def leaderboard(
         tallies = index.tallies()
         if not tallies:
             raise UsageError(f"no results in {folder} yet: make some with 'harness run', or name --results")
-        wanted = Wanted(environment, _config_hash(config, tallies), precision)
-        board = make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
+        wanted = reports.Wanted(environment, _config_hash(config, tallies), precision)
+        board = reports.make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
         if plot is not None:
-            save_leaderboard_plot(board, plot)
+            reports.save_leaderboard_plot(board, plot)
             typer.echo(f"wrote {plot}", err=True)
         if shape == "table" and output is None:
-            print_report(leaderboard_table(board))
+            print_report(reports.leaderboard_table(board))
         elif output is None:
             typer.echo(_text(shape, board, index), nl=False)
         else:
@@ -123,24 +122,20 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
     return config_hash(find_workspace().config(wanted))
 
 
-def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
-    from harness.reports import leaderboard_json, leaderboard_markdown, leaderboard_table, plain_text
-
+def _text(shape: LeaderboardFormat, board: reports.Board, index: Index) -> str:
     if shape == "html":
         return _page(board, index)
     if shape == "markdown":
-        return leaderboard_markdown(board)
+        return reports.leaderboard_markdown(board)
     if shape == "json":
-        return leaderboard_json(board)
-    return plain_text(leaderboard_table(board))
+        return reports.leaderboard_json(board)
+    return reports.plain_text(reports.leaderboard_table(board))
 
 
-def _page(board: Board, index: Index) -> str:
-    from harness.reports import leaderboard_html, measurements, shown_in_full
-
-    ids = [standing.entry.id for standing in shown_in_full(board)]
+def _page(board: reports.Board, index: Index) -> str:
+    ids = [standing.entry.id for standing in reports.shown_in_full(board)]
     evaluations = dict(zip(ids, index.evaluations(ids), strict=True))
     here = board.environment.key
-    return leaderboard_html(
-        board, evaluations, lambda of: measurements(board, of, index.entries(problem=of.name, environment=here))
+    return reports.leaderboard_html(
+        board, evaluations, lambda of: reports.measurements(board, of, index.entries(problem=of.name, environment=here))
     )

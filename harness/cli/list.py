@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness import gate, integrations, reports, tools
 from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName
 from harness.cli.printing import print_json, print_report, say
@@ -60,8 +61,6 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
 
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """
-    from harness.gate import load_policy
-    from harness.reports import one_line
     from harness.workspace.selection import faults_of, select_problems
     from harness.workspace.workspace import find_workspace
 
@@ -70,7 +69,7 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     found = faults_of(workspace, names if problem else None) + _unfit_cases(workspace, names)
     if not problem:
         try:
-            load_policy(None, workspace.root)
+            gate.load_policy(None, workspace.root)
         except InvalidFile as error:
             found.append(error)
     faults = [words.replace(f"{workspace.root}/", "") for fault in found for words in fault.faults]
@@ -79,7 +78,7 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     else:
         count = several(sum(len(workspace.solution_names(name)) for name in names), "solution")
         whole = f"nothing is wrong in the files of {several(len(names), 'problem')} and {count}; none was judged"
-        for line in map(one_line, faults or [whole]):
+        for line in map(reports.one_line, faults or [whole]):
             typer.echo(line)
     if faults:
         raise typer.Exit(exit_codes.USAGE)
@@ -97,9 +96,7 @@ def _unfit_cases(workspace: Workspace, names: Sequence[str]) -> list[InvalidFile
     from rich.console import Console
 
     with Console(stderr=True).status("importing torch"):
-        from harness.tools import unfit_cases
-
-        return [fault for problem in with_cases for fault in unfit_cases(problem)]
+        return [fault for problem in with_cases for fault in tools.unfit_cases(problem)]
 
 
 def prompt(problem: ProblemName) -> None:
@@ -107,10 +104,9 @@ def prompt(problem: ProblemName) -> None:
 
     Example: harness prompt level1_26_GELU_
     """
-    from harness.integrations import task_of
     from harness.workspace.workspace import find_workspace
 
-    typer.echo(task_of(find_workspace().problem(problem)), nl=False)
+    typer.echo(integrations.task_of(find_workspace().problem(problem)), nl=False)
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
@@ -156,15 +152,13 @@ def _print(listing: list[dict[str, Any]], nothing: str) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from harness.reports import one_line
-
     lines: list[RenderableType] = []
     for entry in listing:
         precision = f" ({entry['precision']})" if entry.get("precision") else ""
-        about = f"  {one_line(entry['title'])}{precision}" if "title" in entry else "  broken"
+        about = f"  {reports.one_line(entry['title'])}{precision}" if "title" in entry else "  broken"
         lines.append(Text.assemble((entry["name"], "bold"), about))
         detail = f"cases: {', '.join(entry['cases'])}" if "cases" in entry else entry["error"]
-        lines.append(Padding(Text(one_line(detail), style="dim"), (0, 0, 0, 2), expand=False))
+        lines.append(Padding(Text(reports.one_line(detail), style="dim"), (0, 0, 0, 2), expand=False))
         rows = []
         for solution in entry["solutions"] or [{"name": "(no solution)", "last_verdict": ""}]:
             verdict = "never run" if solution["last_verdict"] is None else solution["last_verdict"]

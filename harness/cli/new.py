@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from harness import reports
 from harness.cli import completion, exit_codes
 from harness.cli.options import ProblemName
 from harness.errors import UsageError, refused
@@ -107,15 +108,14 @@ def kernelbench(
 
     Example: harness import kernelbench ../KernelBench --level 1 --runs my_run
     """
-    from harness.reports import quoted
     from harness.workspace.kernelbench import import_kernelbench
     from harness.workspace.workspace import Workspace
 
     found = import_kernelbench(Workspace(Path.cwd()), checkout, level or (), runs or ())
     for what in found.left_out:
-        typer.echo(quoted(what, "left out: "), err=True)
+        typer.echo(reports.quoted(what, "left out: "), err=True)
     for path in found.without_model_new:
-        typer.echo(quoted(f"{path}: it defines no ModelNew", "will fail: "), err=True)
+        typer.echo(reports.quoted(f"{path}: it defines no ModelNew", "will fail: "), err=True)
     typer.echo(
         f"imported {several(len(found.problems), 'problem')} and {several(len(found.solutions), 'solution')}; "
         f"{len(found.kept)} were here already; {len(found.left_out)} left out"

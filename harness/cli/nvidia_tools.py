@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from harness import reports, tools
 from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
 from harness.cli.printing import print_json, print_report
@@ -65,20 +66,16 @@ def profile(
 
     Example: harness profile maxpool2d plain
     """
-    from harness.reports import profile_json, profile_report
-    from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    target = choose_target(find_workspace(), problem, solution, case, arm == "reference", False)
+    target = tools.choose_target(find_workspace(), problem, solution, case, arm == "reference", False)
     with _looking(quiet) as say:
-        from harness.tools import CounterRequest, inspection, run_profile
-
-        asked = inspection(target, "ncu", "profiles", output, results, timeout)
-        found = run_profile(asked, CounterRequest(metrics, kernel, launches), say)
+        asked = tools.inspection(target, "ncu", "profiles", output, results, timeout)
+        found = tools.run_profile(asked, tools.CounterRequest(metrics, kernel, launches), say)
     if json:
-        print_json(profile_json(found))
+        print_json(reports.profile_json(found))
     else:
-        print_report(profile_report(found))
+        print_report(reports.profile_report(found))
 
 
 def sanitize(
@@ -107,20 +104,18 @@ def sanitize(
 
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
-    from harness.reports import sanitizing_json, sanitizing_report
-    from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    target = choose_target(find_workspace(), problem, solution, case, of_reference=False, is_small=True)
+    target = tools.choose_target(find_workspace(), problem, solution, case, of_reference=False, is_small=True)
     with _looking(quiet) as say:
-        from harness.tools import inspection, run_sanitizer
-
-        asked = inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
-        found = run_sanitizer(asked, tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS, say)
+        asked = tools.inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
+        found = tools.run_sanitizer(
+            asked, tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS, say
+        )
     if json:
-        print_json(sanitizing_json(found))
+        print_json(reports.sanitizing_json(found))
     else:
-        print_report(sanitizing_report(found))
+        print_report(reports.sanitizing_report(found))
     raise typer.Exit(exit_codes.of_sanitizing(found))
 
 
@@ -134,7 +129,6 @@ def _looking(quiet: bool) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.text import Text
 
-    from harness.reports import quoted
     from harness.tools import ArmFailed
 
     console = Console(stderr=True, quiet=quiet)
@@ -146,6 +140,6 @@ def _looking(quiet: bool) -> Iterator[Callable[[str], None]]:
             yield lambda what: console.print(Text(f"… {what}"))
     except ArmFailed as failed:
         if failed.details:
-            typer.echo(quoted(failed.details.rstrip(), "| "), err=True)
-        typer.echo(quoted(str(failed), "harness: "), err=True)
+            typer.echo(reports.quoted(failed.details.rstrip(), "| "), err=True)
+        typer.echo(reports.quoted(str(failed), "harness: "), err=True)
         raise typer.Exit(exit_codes.FAILED) from None

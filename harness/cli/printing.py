@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from harness import reports
 from harness.errors import MachineError, refused
 
 if TYPE_CHECKING:
@@ -27,10 +28,8 @@ def print_report(report: RenderableType) -> None:
 
         Console(highlight=False).print(report)
     else:
-        from harness.reports import plain_text
-
         # echo() alone would take out the colours that FORCE_COLOR asks for.
-        typer.echo(plain_text(report, may_colour=True), nl=False, color=True)
+        typer.echo(reports.plain_text(report, may_colour=True), nl=False, color=True)
 
 
 def is_terminal() -> bool:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness import reports
 from harness.cli import completion
 from harness.cli.options import EngineOptions, EvaluatingOptions, ProblemPatterns, SolutionPatterns, spread
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from harness.model.evaluation import Evaluation
     from harness.workspace.selection import Task
 
 
@@ -83,12 +80,7 @@ def run(
         if reference is not None:
             tasks = [_of_files(task, str(reference), str(attempt)) for task in tasks]
 
-        def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
-            from harness.reports import run_report
-
-            return run_report(evaluations, options.verbose)
-
-        evaluate(workspace, tasks, options, report, broken)
+        evaluate(workspace, tasks, options, lambda done, kept: reports.run_report(done, options.verbose), broken)
 
 
 def _of_files(task: Task, reference: str, attempt: str) -> Task:
@@ -116,9 +108,6 @@ def compare(
     workspace = find_workspace()
     tasks, broken = find_tasks(workspace, problem or [], solution or [], options.case or [])
 
-    def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
-        from harness.reports import compare_report
-
-        return compare_report(evaluations, kept, options.verbose)
-
-    evaluate(workspace, tasks, options, report, broken, where)
+    evaluate(
+        workspace, tasks, options, lambda done, kept: reports.compare_report(done, kept, options.verbose), broken, where
+    )

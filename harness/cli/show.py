@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness import reports
 from harness.cli import completion
 from harness.cli.options import EvaluationName, JsonFlag, OfSolution, ResultsFolder
 from harness.cli.printing import print_json, print_report
@@ -44,19 +45,13 @@ def show(
 
         typer.echo(to_line(found))
     elif statistics:
-        from harness.reports import timing_json
-
         if found.timing is None:
             raise UsageError(f"{found.id} was not timed: --statistics is of times")
-        print_json(timing_json(found), indent=2)
+        print_json(reports.timing_json(found), indent=2)
     elif source or log:
-        from harness.reports import log_text, source_text
-
-        typer.echo(source_text(found) if source else log_text(found), nl=False)
+        typer.echo(reports.source_text(found) if source else reports.log_text(found), nl=False)
     else:
-        from harness.reports import show_report
-
-        print_report(show_report(found, _cases_of(found, () if results else None)))
+        print_report(reports.show_report(found, _cases_of(found, () if results else None)))
 
 
 def feedback(evaluation: EvaluationName = "last", solution: OfSolution = None, results: ResultsFolder = None) -> None:
@@ -64,11 +59,9 @@ def feedback(evaluation: EvaluationName = "last", solution: OfSolution = None, r
 
     Example: harness feedback last
     """
-    from harness.reports import feedback_text
-
     with open_store(results) as index:
         found = index.evaluation(evaluation if solution is None else f"{evaluation}/{solution}")
-    typer.echo(feedback_text(found), nl=False)
+    typer.echo(reports.feedback_text(found), nl=False)
 
 
 def diff(
@@ -81,14 +74,12 @@ def diff(
 
     Example: harness diff 20261121T0434 last
     """
-    from harness.reports import Difference, difference_json, difference_report
-
     with open_store(results) as index:
-        found = Difference(index.evaluation(first), index.evaluation(second))
+        found = reports.Difference(index.evaluation(first), index.evaluation(second))
     if json:
-        print_json(difference_json(found), indent=2)
+        print_json(reports.difference_json(found), indent=2)
     else:
-        print_report(difference_report(found))
+        print_report(reports.difference_report(found))
 
 
 def _cases_of(evaluation: Evaluation, otherwise: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -120,15 +111,15 @@ def explain(
 
     Example: harness explain wall_clock
     """
-    from harness.reports import all_explained, everything_explained, explained, explanation_of
-
     if word is not None:
-        name, found = explanation_of(word)
+        name, found = reports.explanation_of(word)
         if json:
             print_json({"name": name, **asdict(found)}, indent=2)
         else:
-            print_report(explained(name, found))
+            print_report(reports.explained(name, found))
     elif json:
-        print_json({name: asdict(explanation) for name, explanation in everything_explained().items()}, indent=2)
+        print_json(
+            {name: asdict(explanation) for name, explanation in reports.everything_explained().items()}, indent=2
+        )
     else:
-        print_report(all_explained())
+        print_report(reports.all_explained())

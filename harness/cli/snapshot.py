@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness import gate, reports
 from harness.cli import completion
 from harness.cli.options import ProblemPatterns, ResultsFolder, SolutionPatterns
 from harness.cli.printing import print_report, say
@@ -37,11 +38,10 @@ def accept(
 
     Example: harness snapshot accept --run latest
     """
-    from harness.gate import accept_run
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace()
-    done = accept_run(workspace, run, results or workspace.results, output, problem or (), solution or ())
+    done = gate.accept_run(workspace, run, results or workspace.results, output, problem or (), solution or ())
     for remark in done.remarks:
         say(remark)
     name = done.path.name
@@ -58,16 +58,13 @@ def show_snapshot(
     json: Annotated[bool, typer.Option("--json", help="The entries as they are kept, one a line.")] = False,
 ) -> None:
     """List what a snapshot holds. Example: harness snapshot show --snapshot git:origin/main"""
-    from harness.gate import SNAPSHOT_FILE, open_snapshot, render
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace()
-    found = open_snapshot(snapshot, workspace.root, results or workspace.results)
+    found = gate.open_snapshot(snapshot, workspace.root, results or workspace.results)
     if found is None:
-        raise UsageError(f"no {SNAPSHOT_FILE} in {workspace.root}; make one with 'harness snapshot accept'")
+        raise UsageError(f"no {gate.SNAPSHOT_FILE} in {workspace.root}; make one with 'harness snapshot accept'")
     if json:
-        typer.echo(render(found.accepted), nl=False)
+        typer.echo(gate.render(found.accepted), nl=False)
         return
-    from harness.reports import snapshot_table
-
-    print_report(snapshot_table(found.accepted))
+    print_report(reports.snapshot_table(found.accepted))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import JsonFlag, ResultsFolder
 from harness.cli.printing import print_json, say
@@ -135,13 +136,11 @@ def _as_json(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> dict[
 
 
 def _print(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> None:
-    from harness.reports import harmless
-
     copies = f", {several(status.copies, 'further copy', 'further copies')}," if status.copies else ""
     of = f"{several(status.runs, 'run')} in {several(status.journals, 'journal')}"
     typer.echo(f"{several(status.evaluations, 'evaluation')}{copies} of {of}")
     typer.echo(f"index: {status.path or 'in memory'}")
     for problem in problems:
-        typer.echo(harmless(f"{problem.path}:{problem.line}: {problem.what}\n  {problem.remedy}"))
+        typer.echo(reports.harmless(f"{problem.path}:{problem.line}: {problem.what}\n  {problem.remedy}"))
     if not problems:
         typer.echo("every line can be used")

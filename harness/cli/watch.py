@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName, spread
 from harness.errors import Interrupted
@@ -88,7 +89,6 @@ def check(
     from rich.text import Text
 
     from harness.errors import UsageError
-    from harness.reports import run_report
 
     try:
         task = _task(workspace, *names, cases)
@@ -96,7 +96,7 @@ def check(
     except UsageError as error:
         console.print(Text(str(error), style="red"))
         return None
-    console.print(run_report([evaluation], verbose))
+    console.print(reports.run_report([evaluation], verbose))
     return evaluation
 
 
