@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import harness
 from harness import reports, tools
 from harness.cli import completion, exit_codes
 from harness.cli.options import BackendOption, CaseNames, QuietFlag, SeedOption, VerboseFlag
@@ -36,9 +37,8 @@ def check_problem(
     from rich.console import Console
 
     from harness.workspace.selection import select_problems
-    from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     chosen = [workspace.problem(name) for name in select_problems(workspace, problems or ())]
     with Console(stderr=True, quiet=quiet).status("importing torch") as status:
         found = []

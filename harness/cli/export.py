@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import completion
 from harness.cli.options import ResultsFolder, RunName
@@ -132,9 +133,7 @@ def _newest(index: Index) -> list[Evaluation]:
 
 def _problem_names() -> list[str]:
     """The workspace's, where there is one: those that nobody tried count as well."""
-    from harness.workspace.workspace import find_workspace
-
     try:
-        return find_workspace().problem_names()
+        return harness.find_workspace().problem_names()
     except UsageError:
         return []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import (
@@ -152,7 +153,6 @@ def gate(
     Example: harness gate --snapshot git:origin/main --changed-since origin/main --junit gate.xml
     """
     from harness.gate import GateRequest, decide
-    from harness.workspace.workspace import find_workspace
 
     outputs.check()
     token = outputs.stop_commands()
@@ -170,7 +170,7 @@ def gate(
         results=results,
         written=outputs.files,
     )
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     kept = results or workspace.results
     opener = partial(_opened, backend, workspace.root, kept, seed, sanitize, require_confinement, quiet)
     report = decide(workspace, request, opener)

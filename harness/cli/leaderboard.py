@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import completion
 from harness.cli.options import ResultsFolder
@@ -117,9 +118,8 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
     if wanted is None or any(tally.config.startswith(wanted) for tally in tallies):
         return wanted
     from harness.store.entry import config_hash
-    from harness.workspace.workspace import find_workspace
 
-    return config_hash(find_workspace().config(wanted))
+    return config_hash(harness.find_workspace().config(wanted))
 
 
 def _text(shape: LeaderboardFormat, board: reports.Board, index: Index) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import harness
 from harness import gate, integrations, reports, tools
 from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName
@@ -40,9 +41,8 @@ def list_workspace(
     """
     from harness.store.index import open_index
     from harness.workspace.selection import select_problems
-    from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     names = select_problems(workspace, problem) if problem else workspace.problem_names()
     with open_index(workspace.results, say=say) as index:
         listing = [_entry(workspace, name, index, failed) for name in names]
@@ -62,9 +62,8 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
     Nothing is evaluated: `harness check-problem` judges problems, `harness run` solutions.
     """
     from harness.workspace.selection import faults_of, select_problems
-    from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     names = select_problems(workspace, problem) if problem else workspace.problem_names()
     found = faults_of(workspace, names if problem else None) + _unfit_cases(workspace, names)
     if not problem:
@@ -104,9 +103,7 @@ def prompt(problem: ProblemName) -> None:
 
     Example: harness prompt level1_26_GELU_
     """
-    from harness.workspace.workspace import find_workspace
-
-    typer.echo(integrations.task_of(find_workspace().problem(problem)), nl=False)
+    typer.echo(integrations.task_of(harness.find_workspace().problem(problem)), nl=False)
 
 
 def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import harness
 from harness.cli import exit_codes
 from harness.cli.options import BackendOption, ConfigName, RequireConfinement, ResultsFolder
 from harness.cli.printing import say
@@ -30,9 +31,7 @@ def mcp(
 
     Example: harness -C kernels mcp --config quick
     """
-    from harness.workspace.workspace import find_workspace
-
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     try:
         from harness.integrations import KernelTools, create_server
     except ImportError as error:

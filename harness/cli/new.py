@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import completion, exit_codes
 from harness.cli.options import ProblemName
@@ -60,9 +61,8 @@ def problem(
     Example: harness new problem gelu --from KernelBench/level1/26_GELU_.py
     """
     from harness.workspace.scaffold import new_problem
-    from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     _report(context, workspace.root, new_problem(workspace, name, source))
     edit = "" if source else "put your Model into problem.py, its sizes into problem.yaml's cases; "
     typer.echo(f"next: {edit}harness new solution {name} first")
@@ -83,9 +83,8 @@ def solution(
     Example: harness new solution maxpool2d faster --from shared_tile
     """
     from harness.workspace.scaffold import new_solution
-    from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     _report(context, workspace.root, new_solution(workspace, workspace.problem(problem), name, other))
     typer.echo(f"next: harness run {problem} {name}")
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
+import harness
 from harness import reports, tools
 from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
@@ -66,9 +67,7 @@ def profile(
 
     Example: harness profile maxpool2d plain
     """
-    from harness.workspace.workspace import find_workspace
-
-    target = tools.choose_target(find_workspace(), problem, solution, case, arm == "reference", False)
+    target = tools.choose_target(harness.find_workspace(), problem, solution, case, arm == "reference", False)
     with _looking(quiet) as say:
         asked = tools.inspection(target, "ncu", "profiles", output, results, timeout)
         found = tools.run_profile(asked, tools.CounterRequest(metrics, kernel, launches), say)
@@ -104,9 +103,7 @@ def sanitize(
 
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
-    from harness.workspace.workspace import find_workspace
-
-    target = tools.choose_target(find_workspace(), problem, solution, case, of_reference=False, is_small=True)
+    target = tools.choose_target(harness.find_workspace(), problem, solution, case, of_reference=False, is_small=True)
     with _looking(quiet) as say:
         asked = tools.inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
         found = tools.run_sanitizer(

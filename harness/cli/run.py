@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import completion
 from harness.cli.options import EngineOptions, EvaluatingOptions, ProblemPatterns, SolutionPatterns, spread
@@ -58,7 +59,6 @@ def run(
     from harness.cli.evaluating import evaluate
     from harness.workspace.bare_files import workspace_of_files
     from harness.workspace.selection import tasks_of
-    from harness.workspace.workspace import find_workspace
 
     words = [*([problem] if problem else []), *(what or [])]
     if not words:
@@ -73,7 +73,7 @@ def run(
         elif words[0].endswith(".py"):
             raise UsageError(f"{words[0]} is a file: name the file with Model as well, --reference ref.py")
         else:
-            workspace = find_workspace()
+            workspace = harness.find_workspace()
             words[:1] = words[0].removeprefix("solutions/").strip("/").split("/", 1)  # as reports and the shell name it
         named = words[1:] + (solution or [] if reference is None else [])
         tasks, broken = tasks_of(workspace, words[0], named, options.case or [])
@@ -103,9 +103,8 @@ def compare(
     """
     from harness.cli.evaluating import evaluate
     from harness.workspace.selection import find_tasks
-    from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     tasks, broken = find_tasks(workspace, problem or [], solution or [], options.case or [])
 
     evaluate(

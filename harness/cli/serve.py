@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+import harness
 from harness.cli.options import BackendOption, ConfigName, RequireConfinement, ResultsFolder
 from harness.cli.printing import say
 from harness.cli.signals import end_politely
@@ -46,9 +47,7 @@ def serve(
 
     Example: harness serve --config quick
     """
-    from harness.workspace.workspace import find_workspace
-
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     if tokens is None and not _is_this_machine(host):
         raise UsageError(f"--host {host} lets others in: name those who may ask, --tokens FILE (docs/serve.md)")
     workspace.config(config)  # before anything is opened

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import completion
 from harness.cli.options import EvaluationName, JsonFlag, OfSolution, ResultsFolder
@@ -84,11 +85,9 @@ def diff(
 
 def _cases_of(evaluation: Evaluation, otherwise: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The problem's cases, as far as its folder is at hand. Bare files have none."""
-    from harness.workspace.workspace import find_workspace
-
     name = evaluation.problem.name
     try:
-        workspace = find_workspace()
+        workspace = harness.find_workspace()
         return tuple(workspace.problem(name).cases) if name in workspace.problem_names() else otherwise
     except InvalidFile:
         return ()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import harness
 from harness import gate, reports
 from harness.cli import completion
 from harness.cli.options import ProblemPatterns, ResultsFolder, SolutionPatterns
@@ -38,9 +39,7 @@ def accept(
 
     Example: harness snapshot accept --run latest
     """
-    from harness.workspace.workspace import find_workspace
-
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     done = gate.accept_run(workspace, run, results or workspace.results, output, problem or (), solution or ())
     for remark in done.remarks:
         say(remark)
@@ -58,9 +57,7 @@ def show_snapshot(
     json: Annotated[bool, typer.Option("--json", help="The entries as they are kept, one a line.")] = False,
 ) -> None:
     """List what a snapshot holds. Example: harness snapshot show --snapshot git:origin/main"""
-    from harness.workspace.workspace import find_workspace
-
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     found = gate.open_snapshot(snapshot, workspace.root, results or workspace.results)
     if found is None:
         raise UsageError(f"no {gate.SNAPSHOT_FILE} in {workspace.root}; make one with 'harness snapshot accept'")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import JsonFlag, ResultsFolder
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
 
 def results_folder(results: Path | None) -> Path:
     """The one asked for, else the workspace's, else results/ here. Raises: UsageError where there is none."""
-    from harness.workspace.workspace import find_workspace
-
     here = Path.cwd() / "results"
     if results is None:
         try:
-            results = find_workspace().results
+            results = harness.find_workspace().results
         except UsageError:
             if not here.is_dir():
                 raise

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import harness
 from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName, spread
@@ -35,9 +36,7 @@ def watch(
 
     Each check is an evaluation in the journal. Example: harness watch maxpool2d plain --case small
     """
-    from harness.workspace.workspace import find_workspace
-
-    workspace = find_workspace()
+    workspace = harness.find_workspace()
     cases = options.case or []
     _task(workspace, problem, solution, cases)  # a mistyped name ends here; later faults are shown and waited out
     settings = options.settings(workspace).but("timing", enabled=timing)
