@@ -184,7 +184,7 @@ class Config:
         return replace(self, **{section: replace(getattr(self, section), **given)})
 
     @cached_property
-    def identity(self) -> Any:
+    def identity(self) -> dict[str, Any]:
         """The settings that its hashes cover, as JSON. A key that is younger than the first journals counts where it
         differs from its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)

@@ -21,13 +21,15 @@ SETTINGS = ConfigDict(extra="forbid", ser_json_inf_nan="constants", use_attribut
 """A record that people also write, into a YAML file: what stands below its fields explains them to an editor."""
 
 
-def as_json(record: object) -> Any:
+def as_json(record: object) -> dict[str, Any]:
     """Turn a record into plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for
     what JSON lacks."""
     try:
-        return json.loads(to_json(record, inf_nan_mode="constants"), parse_constant=str)
+        text: str | bytes = to_json(record, inf_nan_mode="constants")
     except PydanticSerializationError:  # half of a surrogate pair, for which UTF-8 has no bytes
-        return json.loads(json.dumps(to_jsonable_python(record)), parse_constant=str)
+        text = json.dumps(to_jsonable_python(record))
+    data: dict[str, Any] = json.loads(text, parse_constant=str)
+    return data
 
 
 def hash_contents(contents: Iterable[tuple[str, bytes]]) -> str:

@@ -20,8 +20,7 @@ _FEW = 2
 def problem_check_json(check: ProblemCheck) -> dict[str, Any]:
     """The record, with its conclusions."""
     conclusions = {"is_sound": check.is_sound, "let_pass": [_name(mutant, check) for mutant in check.let_pass]}
-    record: dict[str, Any] = as_json(check)
-    return {**record, **conclusions}
+    return {**as_json(check), **conclusions}
 
 
 @reporting

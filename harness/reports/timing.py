@@ -75,7 +75,7 @@ def timing_json(evaluation: Evaluation) -> dict[str, Any]:
     timing = evaluation.timing
     if timing is None:
         return {}
-    facts: dict[str, Any] = {
+    facts = {
         "case": timing.case,
         "metric": timing.metric,
         "speedup": timing.speedup,
@@ -96,8 +96,7 @@ def timing_json(evaluation: Evaluation) -> dict[str, Any]:
         "arms": arm_numbers(timing),
         "peak_memory": timing.memory,
     }
-    result: dict[str, Any] = as_json(facts)
-    return result
+    return as_json(facts)
 
 
 TIMING_CELLS = (

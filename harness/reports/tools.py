@@ -32,7 +32,7 @@ _NAME_CHARS = 120
 
 def profile_json(profile: Profile) -> dict[str, Any]:
     """The record, with the timeline's conclusion."""
-    record: dict[str, Any] = as_json(profile)
+    record = as_json(profile)
     record["timeline"]["idle_ns"] = profile.timeline.idle_ns
     return record
 
@@ -166,8 +166,7 @@ _TEXT_CHARS = 160
 
 def sanitizing_json(sanitizing: Sanitizing) -> dict[str, Any]:
     """The record, with its conclusion."""
-    record: dict[str, Any] = as_json(sanitizing)
-    return {**record, "is_clean": sanitizing.is_whole and not sanitizing.own}
+    return {**as_json(sanitizing), "is_clean": sanitizing.is_whole and not sanitizing.own}
 
 
 @reporting
