@@ -115,9 +115,9 @@ def _merge(source: Path, results: Path | None) -> None:
 
 
 def _verified(folder: Path) -> tuple[JournalProblem, ...]:
-    from harness.store.journal import JournalProblem, scan_journals
+    from harness.store.journal import JournalProblem, journal_files, scan_journals
 
-    return tuple(found for found in scan_journals(folder) if isinstance(found, JournalProblem))
+    return tuple(found for found in scan_journals(journal_files(folder)) if isinstance(found, JournalProblem))
 
 
 def _as_json(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.errors import JournalError, UsageError
 from harness.model.evaluation import Evaluation
-from harness.store.journal import scan_files
+from harness.store.journal import scan_journals
 from harness.suggest import did_you_mean
 from harness.workspace.problem import Problem
 
@@ -32,7 +32,7 @@ def read_run(results: Path, name: str) -> GateRun:
     evaluations: list[Evaluation] = []
     remarks: list[str] = []
     try:
-        for found in scan_files(sorted((results / run).glob("*.jsonl"))):
+        for found in scan_journals(sorted((results / run).glob("*.jsonl"))):
             if isinstance(found, Evaluation):
                 evaluations.append(found)
             else:

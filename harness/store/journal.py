@@ -162,16 +162,11 @@ def read_lines(path: Path, offset: int = 0, number: int = 1) -> Iterator[Journal
 
 def read_journals(results: Path) -> Iterator[Evaluation]:
     """Yield every readable evaluation under `results`, each id once; scan_journals() also tells of the other lines."""
-    return (found for found in scan_journals(results) if isinstance(found, Evaluation))
+    return (found for found in scan_journals(journal_files(results)) if isinstance(found, Evaluation))
 
 
-def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
+def scan_journals(paths: Iterable[Path]) -> Iterator[Evaluation | JournalProblem]:
     """Yield every evaluation, each id once, and every line that holds none, in the order of files and lines."""
-    return scan_files(journal_files(results))
-
-
-def scan_files(paths: Iterable[Path]) -> Iterator[Evaluation | JournalProblem]:
-    """Scan some journals like scan_journals()."""
     seen: dict[str, bytes] = {}
     for path in paths:
         for line in read_lines(path):

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.model.evaluation import Evaluation
 from harness.store import journal
 from harness.store.index import open_index
-from harness.store.journal import Journal, scan_journals
+from harness.store.journal import Journal, journal_files, scan_journals
 from tests.examples import passed, timing
 from tests.processes import CLEAN, LIMIT_S
 
@@ -58,7 +58,7 @@ def kill_at_random(results: Path, kills: int, seed: int, writers: int = 3) -> Ta
         crew.end()
     tally.acknowledged = crew.acknowledged
     tally.found, tally.torn = _judge(results, crew.acknowledged)
-    whole = [found.id for found in scan_journals(results) if isinstance(found, Evaluation)]
+    whole = [found.id for found in scan_journals(journal_files(results)) if isinstance(found, Evaluation)]
     assert len(whole) == len(set(whole)) == tally.found, "the index differs from the journal"
     return tally
 

@@ -186,7 +186,9 @@ def test_lines_that_cannot_be_used_are_passed_over_and_named(tmp_path: Path) -> 
     newer = json.dumps({**json.loads(to_line(failed())), "schema": 4})
     path.write_text(f"{to_line(passed())[:50]}\n{newer}\n\n[1]\n{to_line(passed('b'))}\n{to_line(failed('c'))[:70]}")
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["b"]
-    problems = [str(found).removeprefix(f"{path}:") for found in scan_journals(tmp_path) if _is_problem(found)]
+    problems = [
+        str(found).removeprefix(f"{path}:") for found in scan_journals(journal_files(tmp_path)) if _is_problem(found)
+    ]
     damaged, newer_one, foreign, torn = problems
     assert damaged.startswith("1: a torn or damaged")
     assert newer_one.startswith("2: schema 4")
@@ -208,7 +210,7 @@ def test_what_follows_a_torn_line_starts_a_line_of_its_own(tmp_path: Path) -> No
     kept.append(passed("b", id="2"))
     kept.append(passed("c", id="3"))
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["b", "c"]
-    assert [found.line for found in scan_journals(tmp_path) if isinstance(found, JournalProblem)] == [1]
+    assert [found.line for found in scan_journals(journal_files(tmp_path)) if isinstance(found, JournalProblem)] == [1]
 
 
 def test_a_last_line_that_lacks_its_newline_alone_is_whole(tmp_path: Path) -> None:
@@ -251,7 +253,7 @@ def test_an_evaluation_in_two_journals_counts_once(tmp_path: Path) -> None:
     Journal(tmp_path, "run-1").append_all([passed("a", id="1"), passed("b", id="2")])
     shutil.copytree(tmp_path / "run-1", tmp_path / "laptop" / "run-1")
     Journal(tmp_path / "laptop", "run-1").append(passed("c", id="3"))
-    found = list(scan_journals(tmp_path))
+    found = list(scan_journals(journal_files(tmp_path)))
     assert [e.solution.name for e in found if isinstance(e, Evaluation)] == ["a", "b", "c"]
     assert len(found) == 3
 
@@ -259,7 +261,7 @@ def test_an_evaluation_in_two_journals_counts_once(tmp_path: Path) -> None:
 def test_one_id_with_two_contents_is_named(tmp_path: Path) -> None:
     first = Journal(tmp_path, "run-1").append(passed("a", id="1"))
     second = Journal(tmp_path, "run-2").append(passed("b", id="1"))
-    found = list(scan_journals(tmp_path))
+    found = list(scan_journals(journal_files(tmp_path)))
     assert [e.solution.name for e in found if isinstance(e, Evaluation)] == ["a"]
     (problem,) = (str(p) for p in found if isinstance(p, JournalProblem))
     assert problem.startswith(f"{second}:1: evaluation 1 ")
@@ -275,7 +277,7 @@ def _append_some(arguments: tuple[Path, int]) -> None:
 
 def test_several_processes_may_append_to_one_file(tmp_path: Path) -> None:
     map_in_processes(_append_some, [(tmp_path, writer) for writer in range(4)])
-    found = list(scan_journals(tmp_path))
+    found = list(scan_journals(journal_files(tmp_path)))
     assert {e.id for e in found if isinstance(e, Evaluation)} == {f"{w}-{n}" for w in range(4) for n in range(20)}
     assert len(found) == 80
 
@@ -307,7 +309,7 @@ def test_a_line_that_no_record_has_is_passed_over(
     lines = list(read_lines(path))
     assert [line.size for line in lines][:2] == [len(first), 500_000 + len(end)]
     assert len(lines[1].data) == 100 + len(end)
-    found = list(scan_journals(tmp_path))
+    found = list(scan_journals(journal_files(tmp_path)))
     assert [e.id for e in found if isinstance(e, Evaluation)] == (["1", "2"] if end else ["1"])
     assert [(e.line, e.is_harmless) for e in found if isinstance(e, JournalProblem)] == [(2, is_harmless)]
 
