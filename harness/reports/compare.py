@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from harness.model.arms import Baseline
 from harness.model.environment import of_several_gpus
@@ -53,11 +55,9 @@ _SHORT = {
 @reporting
 def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> Iterator[Block]:
     """The whole answer; `kept` are the ids of evaluations that an earlier run made."""
-    by_problem: dict[str, list[Evaluation]] = {}
-    for evaluation in evaluations:
-        by_problem.setdefault(evaluation.problem.name, []).append(evaluation)
-    for name in sorted(by_problem):
-        yield from _ranking(by_problem[name], kept)
+    name_of = attrgetter("problem.name")
+    for _, of_problem in groupby(sorted(evaluations, key=name_of), key=name_of):
+        yield from _ranking(list(of_problem), kept)
         yield Line("")
     failed = [evaluation for evaluation in evaluations if evaluation.failure]
     if verbose:
