@@ -12,6 +12,7 @@ from harness import reports
 from harness.cli import completion
 from harness.cli.options import ResultsFolder
 from harness.cli.printing import print_report, write_text
+from harness.cli.store import open_store
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,17 +61,13 @@ def leaderboard(
 
     Example: harness leaderboard --format html --output leaderboard.html --open
     """
-    from harness.cli.store import results_folder
-    from harness.store.index import open_index
-
     shape = _format(format, output, open)
-    folder = results_folder(results)
-    if open and output is None:
-        output = folder / "leaderboard.html"
-    with open_index(folder) as index:
+    with open_store(results) as index:
+        if open and output is None:
+            output = index.results / "leaderboard.html"
         tallies = index.tallies()
         if not tallies:
-            raise UsageError(f"no results in {folder} yet: make some with 'harness run', or name --results")
+            raise UsageError(f"no results in {index.results} yet: make some with 'harness run', or name --results")
         wanted = reports.Wanted(environment, _config_hash(config, tallies), precision)
         board = reports.make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
         if plot is not None:

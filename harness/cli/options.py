@@ -8,18 +8,14 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
+import harness
 from harness.cli import completion
 from harness.model.arms import BASELINES
 from harness.suggest import did_you_mean
-
-if TYPE_CHECKING:
-    from harness.model.config import Config
-    from harness.workspace.workspace import Workspace
-
 
 BackendChoice = Literal["auto", "cuda", "sim"]
 
@@ -121,7 +117,7 @@ class JudgingOptions:
     results: ResultsFolder = None
     verbose: VerboseFlag = False
 
-    def settings(self, workspace: Workspace) -> Config:
+    def settings(self, workspace: harness.Workspace) -> harness.Config:
         """The config that is named, with these options on top. Raises: UsageError, InvalidFile."""
         config = workspace.config(self.config).but("limits", confinement=self.require_confinement)
         config = config.but("correctness", sanitize=self.sanitize or None)
@@ -170,7 +166,7 @@ class EvaluatingOptions(JudgingOptions):
     json: Annotated[bool, typer.Option("--json", help="The journal's records on stdout, a line each.")] = False
     quiet: QuietFlag = False
 
-    def settings(self, workspace: Workspace) -> Config:
+    def settings(self, workspace: harness.Workspace) -> harness.Config:
         """The config that is named, with these options on top. Raises: UsageError, InvalidFile."""
         config = super().settings(workspace).but("correctness", min_own_share=self.min_own_share)
         config = config.but("timing", lock_sm_mhz=self.lock_clocks, baselines=tuple(self.baseline or ()) or None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from harness.cli.options import EvaluationName, JsonFlag, OfSolution, ResultsFol
 from harness.cli.printing import print_json, print_report
 from harness.cli.store import open_store
 from harness.errors import InvalidFile, UsageError
-
-if TYPE_CHECKING:
-    from harness.model.evaluation import Evaluation
 
 
 def show(
@@ -83,7 +80,7 @@ def diff(
         print_report(reports.difference_report(found))
 
 
-def _cases_of(evaluation: Evaluation, otherwise: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _cases_of(evaluation: harness.Evaluation, otherwise: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The problem's cases, as far as its folder is at hand. Bare files have none."""
     name = evaluation.problem.name
     try:

@@ -11,12 +11,11 @@ import harness
 from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName, spread
-from harness.errors import Interrupted
+from harness.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.model.evaluation import Evaluation
     from harness.run.session import Session
     from harness.workspace.selection import Task
     from harness.workspace.watcher import Watcher
@@ -83,20 +82,17 @@ def check(
     names: tuple[str, str],
     cases: list[str],
     verbose: bool,
-) -> Evaluation | None:
-    """Evaluate the solution as it is now and print how it went; None where its files, or its problem's, are broken."""
+) -> None:
+    """Evaluate the solution as it is now and print how it went; or what is broken in its files, or its problem's."""
     from rich.text import Text
-
-    from harness.errors import UsageError
 
     try:
         task = _task(workspace, *names, cases)
         (evaluation,) = session.evaluate([task], lambda job, what: _say(what))
     except UsageError as error:
         console.print(Text(str(error), style="red"))
-        return None
-    console.print(reports.run_report([evaluation], verbose))
-    return evaluation
+    else:
+        console.print(reports.run_report([evaluation], verbose))
 
 
 def _say(what: str) -> None:
