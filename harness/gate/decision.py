@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.errors import UsageError
 from harness.gate.evaluations import Evaluations, from_run, measure, other_settings, subject_of
 from harness.gate.git import changed_since, folder_in_repository
 from harness.gate.policy import Policy, load_policy
@@ -16,7 +17,7 @@ from harness.gate.ruling import Terms, judge, waiver_remarks
 from harness.gate.runs import GateRun, read_run
 from harness.gate.scope import find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot
-from harness.gate.speed import other_environments, refuse
+from harness.gate.speed import other_environments
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
@@ -200,8 +201,12 @@ def _different_environment(tasks: Sequence[Task], terms: Terms, here: Environmen
         return []
     timed = [t for t in tasks if not terms.policy.demands(t.problem.name).correctness_only]
     different = other_environments(terms.snapshot, [(t.problem.name, t.solution.name) for t in timed], here)
-    if terms.policy.other_environment == "refuse":
-        refuse(different, terms.snapshot)
+    if different and terms.policy.other_environment == "refuse":
+        raise UsageError(
+            f"{terms.snapshot.source} was accepted in another environment ({'; '.join(different)}), so speeds can't be "
+            "compared. Judge --correctness-only, run where it was accepted, accept a new snapshot here, or compare "
+            "nevertheless with --allow-other-environment"
+        )
     return different
 
 

@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.errors import UsageError
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
 from harness.model.environment import Environment
@@ -61,16 +60,6 @@ def other_environments(snapshot: Snapshot, solutions: Iterable[tuple[str, str]],
         if entry and entry.environment.fingerprint != here.fingerprint:
             found.update(dict.fromkeys(differences(entry.environment, here)))
     return list(found)
-
-
-def refuse(different: list[str], snapshot: Snapshot) -> None:
-    """Refuse to compare. Raises: UsageError where there is a difference."""
-    if different:
-        raise UsageError(
-            f"{snapshot.source} was accepted in another environment ({'; '.join(different)}), so speeds can't be "
-            "compared. Judge --correctness-only, run where it was accepted, accept a new snapshot here, or compare "
-            "nevertheless with --allow-other-environment"
-        )
 
 
 @dataclass(frozen=True)
