@@ -20,13 +20,14 @@ from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms, format_rate
 from harness.reports.terminal import reporting
+from harness.reports.untrusted import cut
 
 _STALLS = 4
 _FEW_STALLS = 0.03
 """Shares below this say nothing."""
 _ROWS = 20
 _ALL_WARPS = 99.9
-_NAME_CHARS = 120
+_NAME_CHARS = 121
 """A kernel of cuDNN's has 200; the JSON has them all."""
 
 
@@ -56,7 +57,8 @@ def _kernel(launches: Sequence[KernelCounters]) -> Section:
     """Launches in a row that are alike, by the one in the middle of their durations."""
     kernel = sorted(launches, key=lambda one: one.duration_ns)[len(launches) // 2]
     times = f"  ({len(launches)} launches in a row, the middle one)" if len(launches) > 1 else ""
-    return Section((Span(_name(kernel.kernel), "strong"), Span(times, "faint")), [Pairs(list(_facts(kernel)))])
+    title = (Span(cut(kernel.kernel, _NAME_CHARS), "strong"), Span(times, "faint"))
+    return Section(title, [Pairs(list(_facts(kernel)))])
 
 
 def _facts(kernel: KernelCounters) -> Iterator[tuple[str, str]]:
@@ -135,7 +137,7 @@ def _timeline(timeline: DeviceTimeline) -> Iterator[Block]:
         heads = ("launches", "ms", "share", "shortest µs", "longest µs")
         rows = [
             (
-                _name(row.name),
+                cut(row.name, _NAME_CHARS),
                 str(row.launches),
                 format_ms(row.total_ns),
                 f"{row.total_ns / busy * 100:.1f} %",
@@ -145,10 +147,6 @@ def _timeline(timeline: DeviceTimeline) -> Iterator[Block]:
             for row in timeline.rows
         ]
         yield Table((Column("kernel", is_name=True), *map(number, heads)), rows, _ROWS)
-
-
-def _name(kernel: str) -> str:
-    return kernel if len(kernel) <= _NAME_CHARS else f"{kernel[:_NAME_CHARS]}…"
 
 
 def _size(three: tuple[int, int, int]) -> str:

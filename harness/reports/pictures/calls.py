@@ -63,13 +63,9 @@ class ArmSamples:
         return quartiles(self.ns)
 
     @cached_property
-    def fences_ns(self) -> tuple[float, float]:
-        return fences(self.ns)
-
-    @cached_property
     def outliers(self) -> tuple[bool, ...]:
         """True for each call that lies outside of the fences."""
-        low, high = self.fences_ns
+        low, high = fences(self.ns)
         return tuple(not low <= ns <= high for ns in self.ns)
 
     @cached_property

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.model.spread import fences
 from harness.model.timing import TimerOverhead, Timing, Turn
 from harness.reports.pictures.calls import ArmSamples, Samples, counts, samples_of
 from harness.reports.timing import arm_numbers
@@ -89,7 +90,7 @@ def test_blocks_of_fresh_processes_are_known() -> None:
 def test_outliers_lie_beyond_tukeys_fences() -> None:
     # quartiles 102.25 and 106.75: fences 88.75 and 120.25
     arm = arm_of(100, 101, 102, 103, 104, 105, 106, 107, 120, 121)
-    assert arm.fences_ns == (88.75, 120.25)
+    assert fences(arm.ns) == (88.75, 120.25)
     assert arm.outliers == (False,) * 9 + (True,)
     assert sum(arm_of(85, 101, 102, 103, 104, 105, 106, 107, 108, 109).outliers) == 1
 
