@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -48,11 +48,8 @@ class IndexStatus:
     problems: tuple[JournalProblem, ...]
 
 
-class Index(IndexFile):
+class Index(IndexFile, AbstractContextManager["Index"]):
     """A context manager. Its answers are as of its opening; an evaluation appended later is not in it."""
-
-    def __enter__(self) -> Index:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

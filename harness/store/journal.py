@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.errors import JournalError
+from harness.errors import JournalError, refused
 from harness.model.evaluation import Evaluation, without_source
 from harness.plain_file import open_plain
 from harness.store.line import NoRecord, from_line, to_line
@@ -37,12 +37,10 @@ class Journal:
         """Check that the folder can be written, before work is done whose result couldn't be kept. Raises:
         JournalError."""
         results = self.folder.parent
-        try:
+        with refused(JournalError, f"can't write into {results}", "choose another --results"):
             results.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=results) as file:
                 file.write(b"\n")
-        except OSError as error:
-            raise JournalError(f"can't write into {results}: {error.strerror}; choose another --results") from error
 
     def append(self, evaluation: Evaluation) -> Path:
         """Write one evaluation and wait until it is on the disk; returns its file.
