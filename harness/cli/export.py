@@ -19,7 +19,6 @@ from harness.cli.store import chosen_entries, open_store
 from harness.errors import MachineError, UsageError, refused
 
 if TYPE_CHECKING:
-    from harness.model.evaluation import Evaluation
     from harness.store.entry import Entry
     from harness.store.index import Index
 
@@ -121,7 +120,7 @@ def score(
         print_report(reports.scores_table(scores))
 
 
-def _newest(index: Index) -> list[Evaluation]:
+def _newest(index: Index) -> list[harness.Evaluation]:
     """The newest evaluation of each solution on each GPU."""
     found = {
         (entry.problem, entry.solution, entry.environment_label if entry.backend == "cuda" else None): entry.id

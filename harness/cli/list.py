@@ -19,7 +19,6 @@ from harness.model.plural import several
 if TYPE_CHECKING:
     from harness.store.entry import Entry
     from harness.store.index import Index
-    from harness.workspace.workspace import Workspace
 
 
 SomeProblems = Annotated[
@@ -83,7 +82,7 @@ def check(problem: SomeProblems = None, json: JsonFlag = False) -> None:
         raise typer.Exit(exit_codes.USAGE)
 
 
-def _unfit_cases(workspace: Workspace, names: Sequence[str]) -> list[InvalidFile]:
+def _unfit_cases(workspace: harness.Workspace, names: Sequence[str]) -> list[InvalidFile]:
     """Say which cases can't be made; torch is imported where there is one besides 'full'."""
     with_cases = []
     for name in names:
@@ -106,7 +105,7 @@ def prompt(problem: ProblemName) -> None:
     typer.echo(integrations.task_of(harness.find_workspace().problem(problem)), nl=False)
 
 
-def _entry(workspace: Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
+def _entry(workspace: harness.Workspace, name: str, index: Index, failed: bool) -> dict[str, Any]:
     entries: dict[str, list[Entry]] = {}
     for entry in index.entries(problem=name):
         entries.setdefault(entry.solution, []).append(entry)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from harness.run.session import Session
     from harness.workspace.selection import Task
     from harness.workspace.watcher import Watcher
-    from harness.workspace.workspace import Workspace
 
 
 @spread
@@ -78,7 +77,7 @@ def _wait(console: Console, watcher: Watcher) -> None:
 def check(
     console: Console,
     session: Session,
-    workspace: Workspace,
+    workspace: harness.Workspace,
     names: tuple[str, str],
     cases: list[str],
     verbose: bool,
@@ -99,7 +98,7 @@ def _say(what: str) -> None:
     typer.echo(f"… {what}", err=True)
 
 
-def _task(workspace: Workspace, problem: str, solution: str, cases: list[str]) -> Task:
+def _task(workspace: harness.Workspace, problem: str, solution: str, cases: list[str]) -> Task:
     """The solution as it is now. Raises: UsageError, InvalidFile."""
     from harness.workspace.selection import Task
     from harness.workspace.workspace import select_cases
