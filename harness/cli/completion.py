@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+import harness
 from harness import reports
 from harness.errors import HarnessError
-
-if TYPE_CHECKING:
-    from harness.workspace.workspace import Workspace
+from harness.model.arms import BASELINES
 
 _MOST = 200
 """Identifiers that are offered at most, the newest first: a shell shows no more in a useful way."""
@@ -57,8 +55,6 @@ def configs(context: typer.Context, incomplete: str) -> list[str]:
 
 def baselines(incomplete: str) -> list[str]:
     """Offer another one behind those that the word holds already."""
-    from harness.model.arms import BASELINES
-
     before, comma, last = incomplete.rpartition(",")
     left = [name for name in BASELINES if name not in before.split(",")]
     return [before + comma + name for name in left if name.startswith(last)]
@@ -96,15 +92,13 @@ def explained_words(incomplete: str) -> list[str]:
     return _starting(list(reports.everything_explained()), incomplete)
 
 
-def _workspace(context: typer.Context) -> Workspace:
+def _workspace(context: typer.Context) -> harness.Workspace:
     """The one that the line names or stands in; where there is none, one with nothing in it."""
-    from harness.workspace.workspace import Workspace, find_workspace
-
     start = Path(context.find_root().params.get("workspace") or Path.cwd()).absolute()
     try:
-        return find_workspace(start)
+        return harness.find_workspace(start)
     except HarnessError:
-        return Workspace(start)
+        return harness.Workspace(start)
 
 
 def _results(context: typer.Context) -> Path:

@@ -15,6 +15,7 @@ from harness.cli import settings
 from harness.cli.printing import print_json, print_report
 from harness.cli.settings import DEFAULTS, Command, CommandPath, Options, SettableOption, keys_of, settable_options
 from harness.errors import UsageError, refused
+from harness.suggest import did_you_mean
 
 config_app = typer.Typer(no_args_is_help=True, help="Which settings hold, and why; schemas for editors.")
 
@@ -94,8 +95,6 @@ def write_schemas(root: Path, command_line: Command) -> list[Path]:
 
 def _wanted(options: Options, path: CommandPath) -> list[CommandPath]:
     """Commands that have options, below `path`."""
-    from harness.suggest import did_you_mean
-
     found = [words for words in options if words[: len(path)] == path]
     if not found:
         valid = {" ".join(words) for words in options}

@@ -18,7 +18,7 @@ from harness.cli.options import EngineOptions, EvaluatingOptions
 from harness.cli.printing import print_report, say
 from harness.cli.signals import end_politely
 from harness.errors import Interrupted, UsageError
-from harness.model.evaluation import Evaluation
+from harness.model.evaluation import Evaluation, without_source
 from harness.model.plural import several
 from harness.store.journal import Journal
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
@@ -222,7 +222,6 @@ def _take(evaluation: Evaluation, evaluations: list[Evaluation], options: Evalua
     """Print the record where that is asked for, and keep what the report needs: a hundred thousand evaluations with
     their sources and compiler logs would fill the memory."""
     if options.json:
-        from harness.model.evaluation import without_source
         from harness.store.line import to_line
 
         typer.echo(to_line(without_source(evaluation) if options.no_source else evaluation))

@@ -15,6 +15,7 @@ from harness.cli.options import BackendChoice, ProblemName, ResultsFolder, RunNa
 from harness.cli.printing import print_json, print_report, say
 from harness.cli.store import chosen_entries, open_store
 from harness.errors import UsageError
+from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from harness.model.evaluation import Evaluation
@@ -101,7 +102,6 @@ def plot(
 def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluation]:
     """Evaluations to draw. Raises: UsageError, with a suggestion, where there is none or none was timed."""
     from harness.store.index import LAST
-    from harness.suggest import did_you_mean
 
     problems = {entry.problem for entry in index.entries()}
     is_misspelt = name not in LAST and "Did you mean" in did_you_mean(name, problems)

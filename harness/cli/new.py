@@ -11,6 +11,7 @@ import typer
 import harness
 from harness import reports
 from harness.cli import completion, exit_codes
+from harness.cli.config import write_schemas
 from harness.cli.options import ProblemName
 from harness.errors import UsageError, refused
 from harness.model.plural import several
@@ -27,7 +28,6 @@ def init(
 
     Files that are already there stay as they are. Example: harness init my-kernels
     """
-    from harness.cli.config import write_schemas
     from harness.workspace.scaffold import TEMPLATE
 
     if folder.exists() and not folder.is_dir():
@@ -108,9 +108,8 @@ def kernelbench(
     Example: harness import kernelbench ../KernelBench --level 1 --runs my_run
     """
     from harness.workspace.kernelbench import import_kernelbench
-    from harness.workspace.workspace import Workspace
 
-    found = import_kernelbench(Workspace(Path.cwd()), checkout, level or (), runs or ())
+    found = import_kernelbench(harness.Workspace(Path.cwd()), checkout, level or (), runs or ())
     for what in found.left_out:
         typer.echo(reports.quoted(what, "left out: "), err=True)
     for path in found.without_model_new:
@@ -124,7 +123,5 @@ def kernelbench(
 
 
 def _report(context: typer.Context, root: Path, made: list[Path]) -> None:
-    from harness.cli.config import write_schemas
-
     for path in [*made, *write_schemas(root, context.find_root().command)]:
         typer.echo(f"made  {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")

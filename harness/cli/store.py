@@ -15,6 +15,7 @@ from harness.cli.options import JsonFlag, ResultsFolder
 from harness.cli.printing import print_json, say
 from harness.errors import UsageError
 from harness.model.plural import several
+from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from harness.store.entry import Entry
@@ -53,8 +54,6 @@ def chosen_entries(
     backend: str | None = None,
 ) -> Sequence[Entry]:
     """Choose entries, oldest first. Raises: UsageError, with a suggestion, where nothing fits."""
-    from harness.suggest import did_you_mean
-
     found = index.entries(problem=problem, solution=solution, run=run, backend=backend)
     if found:
         return found

@@ -38,7 +38,6 @@ from harness.workspace.selection import tasks_of
 from harness.workspace.workspace import Workspace
 
 if TYPE_CHECKING:  # torch comes in with these, and an agent's host doesn't wait long for a server
-    from harness.api.evaluator import Evaluator
     from harness.tools import Inspection
 
 _MOST_NAMES = 50
@@ -81,7 +80,7 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         self._trusts_code = trusts_code
         self._alone = threading.Lock()
         self._stack = ExitStack()
-        self._evaluators: dict[bool, Evaluator] = {}
+        self._evaluators: dict[bool, harness.Evaluator] = {}
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
@@ -150,13 +149,11 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         left_out = "".join(f"left out: {one.solution}: {one.error}\n" for one in broken)
         return plain_text(run_report(found, len(found) == 1)) + left_out
 
-    def _evaluator(self, is_sanitized: bool) -> Evaluator:
+    def _evaluator(self, is_sanitized: bool) -> harness.Evaluator:
         """One that stays open, so that the next evaluation finds all ready."""
-        from harness.api.evaluator import Evaluator
-
         if is_sanitized not in self._evaluators:
             config = self._config.but("correctness", sanitize=is_sanitized or None)
-            opened = Evaluator(
+            opened = harness.Evaluator(
                 backend=self._backend, config=config, results=self._results, workspace=self._workspace.root
             )
             self._evaluators[is_sanitized] = self._stack.enter_context(opened)

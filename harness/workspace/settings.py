@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InvalidFile
+from harness.plain_file import read_text
 
 SETTINGS_FILE = "harness.yaml"
 _LONGEST_LINE = 10_000
@@ -58,8 +59,6 @@ def _root(start: Path) -> Path:
 def _tool_table(path: Path) -> dict[str, Any] | None:
     """Return [tool.harness] of a pyproject.toml; a file that doesn't mention it isn't parsed, so its faults aren't
     ours."""
-    from harness.plain_file import read_text
-
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
