@@ -17,14 +17,6 @@ PrecisionClass = Literal["float64", "float32", "tf32", "half"]
 
 PRECISION_CLASSES: tuple[PrecisionClass, ...] = get_args(PrecisionClass)
 
-_CLASSES: dict[str, PrecisionClass] = {
-    "float64": "float64",
-    "float32": "float32",
-    "tf32": "tf32",
-    "float16": "half",
-    "bfloat16": "half",
-}
-
 TITLES: dict[PrecisionClass, str] = {
     "float64": "float64",
     "float32": "strict float32",
@@ -138,9 +130,10 @@ def _broken_rules(entry: Entry, conditions: BoardConditions) -> Iterator[str]:
 def class_of(entry: Entry) -> PrecisionClass:
     """Return the class of the precision that the solution declares; the problem's where it declares nothing.
 
-    A word that this version doesn't know counts as half: the class in which it can wrong nobody.
+    Any other word counts as half: the class in which one that this version doesn't know can wrong nobody.
     """
-    return _CLASSES.get(entry.solution_precision or entry.problem_precision, "half")
+    declared = entry.solution_precision or entry.problem_precision
+    return next((name for name in PRECISION_CLASSES if name == declared), "half")
 
 
 def _candidates(tallies: Iterable[Tally], key_of: Callable[[Tally], tuple[str, str]]) -> list[Candidate]:
