@@ -45,11 +45,6 @@ from harness.reports.untrusted import cut
 _MOST_FAILURES = 20
 _MOST_CAVEATS = 20
 _LONGEST_REASON = 160
-_SHORT = {
-    "compile-max-autotune": "max-\nautotune",
-    "cudnn-benchmark": "cudnn-\nbenchmark",
-    "channels-last": "channels-\nlast",
-}
 
 
 @reporting
@@ -146,7 +141,7 @@ def _other_baselines(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     if len(names) < 2:
         return
     yield Line("speed-up over each baseline:", "faint")
-    columns = [Column("solution", is_name=True), *(number(_SHORT.get(name, name)) for name in names)]
+    columns = [Column("solution", is_name=True), *map(number, names)]
     yield Table(columns, [(name, *(_over(timing, baseline) for baseline in names)) for name, timing in timed])
     if fastest := [(name, over) for name, timing in timed if (over := fastest_baseline(timing))]:
         yield Line("over the fastest of them:", "faint")
