@@ -103,8 +103,8 @@ def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluatio
     """Evaluations to draw. Raises: UsageError, with a suggestion, where there is none or none was timed."""
     from harness.store.index import LAST
 
-    problems = {entry.problem for entry in index.entries()}
-    is_misspelt = name not in LAST and "Did you mean" in did_you_mean(name, problems)
+    problems = {problem for problem, _ in index.names()}
+    is_misspelt = name not in LAST and did_you_mean(name, problems, otherwise="") != ""
     if solution is None and name not in problems and not is_misspelt:
         return [index.evaluation(name)]
     entries = chosen_entries(index, name, solution)

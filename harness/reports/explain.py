@@ -54,8 +54,7 @@ def explanation_of(word: str) -> tuple[str, Explanation]:
     """Look a word up, in whatever case it is written. Raises: UsageError, with a suggestion."""
     known, name = everything_explained(), word.lower()
     if name not in known:
-        guess = did_you_mean(name, known)
-        hint = guess if "Did you mean" in guess else " 'harness explain' lists them."
+        hint = did_you_mean(name, known, " 'harness explain' lists them.")
         raise UsageError(f"no verdict, check, word of a timing or finding is '{name}'.{hint}")
     return name, known[name]
 

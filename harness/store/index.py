@@ -185,8 +185,7 @@ class Index(IndexFile, AbstractContextManager["Index"]):
         ]
         pairs = self.names()
         near += [f"{problem}/{solution}" for problem, solution in pairs] + [problem for problem, _ in pairs]
-        guess = did_you_mean(evaluation_id, near)
-        hint = guess if "Did you mean" in guess else " 'harness list' says what has one; 'last' is the newest."
+        hint = did_you_mean(evaluation_id, near, " 'harness list' says what has one; 'last' is the newest.")
         raise UsageError(f"no evaluation '{evaluation_id}' in {self.results}.{hint}")
 
     def _read(self, path: str, offset: int, number: int, digest: bytes) -> Evaluation:
