@@ -49,8 +49,7 @@ def cases(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def configs(context: typer.Context, incomplete: str) -> list[str]:
-    folder = _workspace(context).root / "configs"
-    return _starting([path.stem for path in folder.glob("*.yaml")], incomplete)
+    return _starting(_workspace(context).config_names(), incomplete)
 
 
 def baselines(incomplete: str) -> list[str]:

@@ -177,8 +177,8 @@ def _why_unfit(
     """Why a job can't be accepted; None where it can."""
     try:
         if config is not None:
-            if "/" in config or config not in _configs(workspace):
-                return f"no config {config!r} here; there are: {', '.join(_configs(workspace)) or 'none'}"
+            if config not in workspace.config_names():
+                return f"no config {config!r} here; there are: {', '.join(workspace.config_names()) or 'none'}"
             workspace.config(config)
         if "\n" in problem:
             return None if owner.may_send_problems else "this token may name problems, and not send their text"
@@ -189,10 +189,6 @@ def _why_unfit(
         return str(error)
     unknown = [case for case in cases if case not in known]
     return f"no case {unknown[0]!r}; there are: {', '.join(known)}" if unknown else None
-
-
-def _configs(workspace: Workspace) -> list[str]:
-    return sorted(path.stem for path in (workspace.root / "configs").glob("*.yaml"))
 
 
 async def _events(queue: JobQueue, owner: str, after: int) -> AsyncIterator[str]:

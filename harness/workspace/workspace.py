@@ -70,6 +70,9 @@ class Workspace:
             )
         return list(dict.fromkeys(chosen or known))
 
+    def config_names(self) -> list[str]:
+        return sorted(path.stem for path in (self.root / "configs").glob("*.yaml"))
+
     def config(self, name: str | None) -> Config:
         """The config of a name in configs/ or of a file's path; the defaults for None.
 
@@ -80,8 +83,9 @@ class Workspace:
         for path in (Path(name), self.root / "configs" / f"{name}.yaml"):
             if _exists(path) and not os.path.isdir(path):
                 return read_yaml(Config, path)
-        known = [path.stem for path in (self.root / "configs").glob("*.yaml")]
-        raise UsageError(f"no config '{name}', neither a file nor in configs/.{did_you_mean(name, known)}")
+        raise UsageError(
+            f"no config '{name}', neither a file nor in configs/.{did_you_mean(name, self.config_names())}"
+        )
 
 
 def find_workspace(start: Path | None = None) -> Workspace:
