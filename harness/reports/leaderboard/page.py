@@ -27,9 +27,8 @@ from harness.reports.blocks import Pairs, Words, spans
 from harness.reports.evaluation import environment_facts
 from harness.reports.leaderboard.authors import PASS_AT, AuthorTotal, authors
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
-from harness.reports.leaderboard.problem_page import ProblemView
 from harness.reports.leaderboard.rules import TITLES
-from harness.reports.leaderboard.solution_page import SolutionView
+from harness.reports.leaderboard.views import ProblemView, SolutionView
 from harness.reports.leaderboard.words import ClassTotal, RowView, left_out_note, rules, totals, verdict_counts
 from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup
 from harness.reports.pictures.drawing import Picture, page_svg, stylesheet
