@@ -57,8 +57,8 @@ def run(
     Examples: harness run maxpool2d plain, harness run attempt.py --reference ref.py
     """
     from harness.cli.evaluating import evaluate
-    from harness.workspace.bare_files import workspace_of_files
     from harness.workspace.selection import tasks_of
+    from harness.workspace.workspace import workspace_of_files
 
     words = [*([problem] if problem else []), *(what or [])]
     if not words:

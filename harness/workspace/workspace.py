@@ -1,20 +1,27 @@
-"""The folder that holds problems/ and solutions/: finding it, and finding things in it by name."""
+"""The folder that holds problems/ and solutions/: it is found, or made of bare files, and has things by name."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from harness.errors import InvalidFile, UsageError
+from harness.errors import InvalidFile, UsageError, refused
 from harness.model.config import Config
 from harness.suggest import did_you_mean
 from harness.workspace.problem import Problem, load_problem
 from harness.workspace.solution import Solution, load_solution
 from harness.workspace.yaml_file import read_yaml
+
+_COMPILED = (".cu", ".cuh", ".cpp", ".cc", ".c", ".h", ".hpp", ".hip")
+"""Endings of sources that only a compiler reads."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,34 @@ def find_workspace(start: Path | None = None) -> Workspace:
     raise UsageError(f"no problems/ in {start} or above it: go to a workspace, or make one with 'harness init'")
 
 
+@contextmanager
+def workspace_of_files(reference: Path, attempt: Path, start: Path) -> Iterator[tuple[Workspace, list[str], Path]]:
+    """A workspace of copies, for as long as the context lasts, with the names of its problem and its solution, those of
+    the files, and the folder for its results. Where `start` lies in a workspace, that one's configs and results serve.
+    Raises: UsageError where a file can't be read; InvalidFile of the context, with the files' own names."""
+    results = start / "results"
+    with tempfile.TemporaryDirectory(prefix="harness-files-") as folder:
+        root = Path(folder)
+        copies = {
+            root / "problems" / reference.stem / "problem.py": reference,
+            root / "solutions" / reference.stem / attempt.stem / "solution.py": attempt,
+        }
+        for copy, source in copies.items():
+            _copy(source, copy)
+        with contextlib.suppress(UsageError):
+            around = find_workspace(start)
+            results = around.results
+            if (around.root / "configs").is_dir():
+                shutil.copytree(around.root / "configs", root / "configs")
+        try:
+            yield Workspace(root), [reference.stem, attempt.stem], results
+        except InvalidFile as error:
+            words = str(error)
+            for copy, source in copies.items():
+                words = words.replace(str(copy), str(source))
+            raise InvalidFile(words) from None
+
+
 def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
     """The named cases, all where none is named. Raises: UsageError for an unknown one."""
     for name in names:
@@ -162,3 +197,15 @@ def _require(name: str, known: Iterable[str], kind: str, folder: Path | None, of
             raise UsageError(f"{folder / name} holds no {kind}.py: add it, or take another folder")
         place = f" in {folder}" if folder else of
         raise UsageError(f"no {kind} '{name}'{place}.{did_you_mean(name, names)}")
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not source.is_file():
+        raise UsageError(f"{source}: No such file")
+    if source.suffix in _COMPILED:
+        raise UsageError(
+            f"{source}: no Python file: name one with ModelNew that has this text in load_inline's cuda_sources"
+        )
+    target.parent.mkdir(parents=True)
+    with refused(UsageError, str(source)):
+        shutil.copyfile(source, target)
