@@ -32,13 +32,7 @@ like gpu_cold, but the call is captured as a CUDA graph and replayed. `forward` 
 before and after a training step's forward() has returned."""
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
-OF_PRECISION: dict[str, Baseline] = {
-    "float64": "eager-float64",
-    "float32": "eager-float32",
-    "tf32": "eager-tf32",
-    "float16": "eager-float16",
-    "bfloat16": "eager-bfloat16",
-}
+OF_PRECISION = {name.removeprefix("eager-"): name for name in BASELINES if name.startswith("eager-")}
 """The reference in the precision that a solution declares."""
 METRICS: tuple[Metric, ...] = get_args(Metric)
 OF_STEPS: tuple[Metric, ...] = ("forward", "backward")
