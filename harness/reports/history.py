@@ -13,7 +13,7 @@ from harness.model.record import as_json
 from harness.model.statistics import Interval
 from harness.reports.blocks import Block, Column, ColumnOf, Section, Span, number, table_of, verdict_span
 from harness.reports.numbers import format_moment, format_ms, format_speedup
-from harness.reports.pictures.drawing import require_picture_name, save
+from harness.reports.pictures.drawing import save
 from harness.reports.pictures.speedups import Measurement, history
 from harness.reports.terminal import reporting
 from harness.reports.untrusted import one_line
@@ -63,7 +63,6 @@ def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
 
     Raises: UsageError for another ending or where nothing was timed; MachineError where a PNG can't be made.
     """
-    require_picture_name(path)
     measured = [(m.entry, interval) for s in found for m in s if (interval := m.entry.speedup)]
     if not measured:
         raise UsageError("--plot: none of these evaluations was timed, so there is nothing to draw")

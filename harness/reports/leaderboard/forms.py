@@ -28,7 +28,7 @@ from harness.reports.leaderboard.words import (
     totals,
 )
 from harness.reports.numbers import format_share, format_speedup, light_note
-from harness.reports.pictures.drawing import require_picture_name, save
+from harness.reports.pictures.drawing import save
 from harness.reports.pictures.speedups import bars
 from harness.reports.run import LIGHT, OWN
 from harness.reports.terminal import Report
@@ -57,7 +57,6 @@ def save_leaderboard_plot(board: Board, path: Path) -> None:
 
     Raises: UsageError for another ending or a board without a rank; MachineError where a PNG can't be made.
     """
-    require_picture_name(path)
     groups: dict[str, list[tuple[str, Interval]]] = {}
     for problem in board.problems:
         ending = ", end to end" if problem.metric == "end_to_end" else ""

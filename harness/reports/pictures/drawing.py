@@ -174,19 +174,17 @@ def file_svg(picture: Picture) -> str:
 def save(pictures: Mapping[Path, Picture]) -> None:
     """Write each as .svg or .png, once all are drawn.
 
-    Raises: MachineError, of a PNG where matplotlib is missing, and where a file can't be written.
+    Raises: UsageError for a file that is neither; MachineError, of a PNG where matplotlib is missing, and where a file
+    can't be written.
     """
+    for path in pictures:
+        if path.suffix not in (".png", ".svg"):
+            raise UsageError(f"--plot {path}: the file's name must end in .png or .svg")
     drawn = {path: _png(one) if path.suffix == ".png" else file_svg(one).encode() for path, one in pictures.items()}
     for path, content in drawn.items():
         with refused(MachineError, f"can't write {path}", "choose another place"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-
-
-def require_picture_name(path: Path) -> None:
-    """Refuse other endings. Raises: UsageError for a file that is neither .png nor .svg."""
-    if path.suffix not in (".png", ".svg"):
-        raise UsageError(f"--plot {path}: the file's name must end in .png or .svg")
 
 
 def _svg_mark(mark: Mark, unit: str) -> Markup:
