@@ -135,14 +135,14 @@ def _problem_board(
     here = [e for e in entries if e.environment == environment]
     version = (here or [newest])[-1]
     sha256 = version.problem_sha256
-    asked_for = {e.cases for e in entries if e.problem_sha256 == sha256}
+    of_version = [e for e in entries if e.problem_sha256 == sha256]
+    ran = [e for e in of_version if e.verdict.passed]  # only then is the precision known
+    asked_for = {e.cases for e in of_version}
     cases = tuple(sorted({case for some in asked_for for case in some}, key=lambda case: (case != "full", case)))
-    conditions = BoardConditions(environment, config, sha256, cases, None)
-    comparable = [e for e in entries if is_comparable(e, conditions)]
-    latest = {e.solution: e.verdict for e in comparable}
-    ran = [e for e in entries if e.problem_sha256 == sha256 and e.verdict.passed]  # only then is it known
-    is_invalid = Verdict.INVALID_PROBLEM in latest.values()
-    conditions = replace(conditions, metric=leading_metric(e.metric for e in comparable), is_invalid=is_invalid)
+    comparable = [e for e in of_version if (e.environment, e.config) == (environment, config)]
+    is_invalid = Verdict.INVALID_PROBLEM in {e.solution: e.verdict for e in comparable}.values()
+    metric = leading_metric(e.metric for e in comparable)
+    conditions = BoardConditions(environment, config, sha256, cases, metric, is_invalid)
     standings = [
         _standing(list(group), conditions, counts.get((name, sha256, solution), 0))
         for solution, group in groupby(sorted(entries, key=attrgetter("solution")), key=attrgetter("solution"))
@@ -154,7 +154,7 @@ def _problem_board(
         cases=cases,
         standings=tuple(_ranked(standings)),
         has_newer_version=newest.problem_sha256 != sha256,
-        metric=conditions.metric,
+        metric=metric,
         is_invalid=is_invalid,
     )
 

@@ -84,7 +84,7 @@ class BoardConditions:
     """All that any evaluation of this version of the problem was asked for."""
     metric: Metric | None
     """The metric by which solutions are ranked, of those by which any was measured."""
-    is_invalid: bool = False
+    is_invalid: bool
     """The newest evaluation of some solution says that nobody can be judged by this version of the problem."""
 
 
