@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import anyio.to_thread
 from mcp.server.mcpserver import MCPServer
@@ -16,29 +16,16 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 import harness
+from harness import reports, tools  # torch comes in when tools are used: an agent's host doesn't wait long
 from harness.api.loading import Scratch
 from harness.devices import Choice, choose_backend
 from harness.errors import HarnessError, UsageError
 from harness.model.config import ConfinementLevel
 from harness.model.evaluation import Evaluation
 from harness.model.instruments import SANITIZER_TOOLS
-from harness.reports import (
-    all_explained,
-    explained,
-    explanation_of,
-    plain_text,
-    profile_report,
-    run_report,
-    sanitizing_report,
-    shortened,
-    show_report,
-)
 from harness.store.index import open_index
 from harness.workspace.selection import tasks_of
 from harness.workspace.workspace import Workspace
-
-if TYPE_CHECKING:  # torch comes in with these, and an agent's host doesn't wait long for a server
-    from harness.tools import Inspection
 
 _MOST_NAMES = 50
 _LONGEST = 20_000
@@ -107,31 +94,30 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         """Show an evaluation in full: verdict, times, checks, kernels, environment, and how to repeat it."""
         with open_index(self._results) as index:
             found = index.evaluation(what if solution is None else f"{what}/{solution}")
-        return plain_text(show_report(found, self._cases_of(found)))
+        return reports.plain_text(reports.show_report(found, self._cases_of(found)))
 
     def explain(
         self, word: Annotated[str | None, Field(description="Such as wrong_values. Default: a list.")] = None
     ) -> str:
         """Explain a verdict, a check or another word of a report: what it means, what causes it, what to do."""
-        return plain_text(all_explained() if word is None else explained(*explanation_of(word)))
+        return reports.plain_text(
+            reports.all_explained() if word is None else reports.explained(*reports.explanation_of(word))
+        )
 
     def profile(self, problem: Problem, solution: Solution = None, code: Code = None, case: Case = None) -> str:
         """Show what limits a solution's kernels: bandwidth, occupancy, registers, bank conflicts, stalls; and the
         timeline. It needs a GPU."""
-        from harness.tools import CounterRequest, run_profile
-
         with self._inspecting("ncu", "profiles", problem, solution, code, case) as asked:
-            return plain_text(profile_report(run_profile(asked, CounterRequest("detailed", None, _LAUNCHES), _ignore)))
+            counted = tools.CounterRequest("detailed", None, _LAUNCHES)
+            return reports.plain_text(reports.profile_report(tools.run_profile(asked, counted, _ignore)))
 
     def sanitize(self, problem: Problem, solution: Solution = None, code: Code = None, case: Case = None) -> str:
         """Look for accesses out of bounds, races, uninitialised reads and unreached barriers: on a GPU with
         compute-sanitizer, else on the simulator."""
         if choose_backend(self._backend) == "sim":
             return self._judge(problem, solution, code, (case,) if case else (), is_sanitized=True)
-        from harness.tools import run_sanitizer
-
         with self._inspecting("compute-sanitizer", "sanitizer", problem, solution, code, case) as asked:
-            return plain_text(sanitizing_report(run_sanitizer(asked, SANITIZER_TOOLS, _ignore)))
+            return reports.plain_text(reports.sanitizing_report(tools.run_sanitizer(asked, SANITIZER_TOOLS, _ignore)))
 
     def _judge(
         self, problem: str, solution: str | None, code: str | None, cases: tuple[str, ...], is_sanitized: bool
@@ -140,14 +126,16 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         if code is not None:
             chosen = self._workspace.problem(problem)
             with self._alone:
-                return plain_text(run_report([self._evaluator(is_sanitized).evaluate(chosen, code, cases=cases)], True))
+                return reports.plain_text(
+                    reports.run_report([self._evaluator(is_sanitized).evaluate(chosen, code, cases=cases)], True)
+                )
         tasks, broken = tasks_of(self._workspace, problem, [solution] if solution else [], cases)
         if not tasks:
             raise broken[0].error
         with self._alone:
             found = list(self._evaluator(is_sanitized).iter_tasks(tasks))
         left_out = "".join(f"left out: {one.solution}: {one.error}\n" for one in broken)
-        return plain_text(run_report(found, len(found) == 1)) + left_out
+        return reports.plain_text(reports.run_report(found, len(found) == 1)) + left_out
 
     def _evaluator(self, is_sanitized: bool) -> harness.Evaluator:
         """One that stays open, so that the next evaluation finds all ready."""
@@ -162,10 +150,8 @@ class KernelTools(AbstractContextManager["KernelTools"]):
     @contextmanager
     def _inspecting(
         self, program: str, kind: str, problem: str, solution: str | None, code: str | None, case: str | None
-    ) -> Iterator[Inspection]:
+    ) -> Iterator[tools.Inspection]:
         """Raises: ToolError where the solution fails."""
-        from harness.tools import ArmFailed, choose_target, inspection
-
         _require_one(solution, code)
         if code is not None and not self._trusts_code:
             raise UsageError(
@@ -174,12 +160,12 @@ class KernelTools(AbstractContextManager["KernelTools"]):
             )
         with Scratch(self._workspace.root) as scratch, self._alone:
             is_small = program != "ncu"
-            target = choose_target(self._workspace, problem, solution, case, code is not None, is_small)
+            target = tools.choose_target(self._workspace, problem, solution, case, code is not None, is_small)
             if code is not None:
                 target = replace(target, solution=scratch.solution(code, target.problem))
             try:
-                yield inspection(target, program, kind, None, self._results, _TIMEOUT_S)
-            except ArmFailed as failed:
+                yield tools.inspection(target, program, kind, None, self._results, _TIMEOUT_S)
+            except tools.ArmFailed as failed:
                 raise ToolError(f"{failed}\n{failed.details}".rstrip()) from None
 
     def _cases_of(self, evaluation: Evaluation) -> tuple[str, ...]:
@@ -194,7 +180,7 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         package, home = Path(harness.__file__).parents[1], Path.home()
         for folder, instead in ((self._workspace.root, ""), (package, ""), (home, "~/")):
             text = text.replace(f"{folder}/", instead)
-        return shortened(text, _LONGEST)
+        return reports.shortened(text, _LONGEST)
 
     @property
     def instructions(self) -> str:
@@ -206,11 +192,12 @@ class KernelTools(AbstractContextManager["KernelTools"]):
         )
 
 
-def create_server(tools: KernelTools) -> MCPServer:
-    """The server, whose run() speaks over stdin and stdout. `tools` is open, and stays so as long as it runs."""
-    server = MCPServer("harness", version=harness.__version__, instructions=tools.instructions, log_level="WARNING")
-    for tool in (tools.run, tools.show, tools.explain, tools.profile, tools.sanitize):
-        server.add_tool(_answering(tool, tools.told), structured_output=False)
+def create_server(offered: KernelTools) -> MCPServer:
+    """The server, whose run() speaks over stdin and stdout. What is `offered` is open, and stays so as long as it
+    runs."""
+    server = MCPServer("harness", version=harness.__version__, instructions=offered.instructions, log_level="WARNING")
+    for tool in (offered.run, offered.show, offered.explain, offered.profile, offered.sanitize):
+        server.add_tool(_answering(tool, offered.told), structured_output=False)
     return server
 
 
