@@ -8,9 +8,7 @@ blocks alone: nobody is mentioned by them, no link or HTML comes of them.
 
 from __future__ import annotations
 
-from itertools import groupby
-
-from harness.model.gate import GateFinding, GateReport, Judged, Level, Location
+from harness.model.gate import OUTCOMES, GateFinding, GateReport, Judged, Level, Location
 from harness.reports.gate import (
     clipped,
     finding_words,
@@ -87,8 +85,9 @@ def gate_markdown(report: GateReport, limit_bytes: int = COMMENT_BYTES) -> str:
         pieces += [_row(judged) for judged in report.judged]
     if report.remarks:
         pieces.append("\nRemarks:\n" + _block("\n".join(report.remarks)))
-    for judged, findings in groupby(_notable(report), key=lambda pair: pair[0]):
-        pieces.append(_section(judged, [finding for _, finding in findings]))
+    for judged in sorted(report.judged, key=lambda one: OUTCOMES.index(one.outcome)):  # what decides comes first
+        if findings := [finding for finding in judged.findings if finding.level != "remark"]:
+            pieces.append(_section(judged, findings))
     return _joined(pieces, limit_bytes)
 
 
@@ -116,12 +115,6 @@ def _row(judged: Judged) -> str:
     names = (code_span(judged.problem), code_span(judged.solution))
     answer = f"{_SIGNS[judged.outcome]} {label(judged)}"
     return table_row([*names, verdict_words(judged), *speed_words(judged), answer]) + "\n"
-
-
-def _notable(report: GateReport) -> list[tuple[Judged, GateFinding]]:
-    """All findings but remarks; what decides comes first."""
-    pairs = [(judged, finding) for judged in report.judged for finding in judged.findings if finding.level != "remark"]
-    return sorted(pairs, key=lambda pair: list(_SIGNS).index(pair[0].outcome))
 
 
 def _section(judged: Judged, findings: list[GateFinding]) -> str:
