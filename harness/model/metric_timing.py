@@ -269,10 +269,8 @@ class MetricTiming:
     ) -> Interval | None:
         """Return the ratio of two arms' times, paired by block; None with too few blocks for an interval. `of_workers`:
         the confidence of what workers differ by, where it isn't the same."""
-        times_ns, kernels = (
-            (self.block_ns(above), self.block_ns(below)),
-            (self.kernels_of(above), self.kernels_of(below)),
-        )
+        times_ns = self.block_ns(above), self.block_ns(below)
+        kernels = self.kernels_of(above), self.kernels_of(below)
         return paired_ratio(*times_ns, self.fresh_pairs, confidence, of_workers=of_workers, kernels=kernels)
 
     def kernels_of(self, arm: ArmName) -> int:
