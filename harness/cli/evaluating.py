@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json as json_module
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ import typer
 from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import EngineOptions, EvaluatingOptions
-from harness.cli.printing import print_report, say
+from harness.cli.printing import print_json, print_report, say
 from harness.cli.signals import end_politely
 from harness.errors import Interrupted, UsageError
 from harness.model.evaluation import Evaluation, without_source
@@ -254,7 +253,7 @@ def _list(planned: Sequence[Planned], options: EvaluatingOptions) -> None:
                 "result": result.id if result else None,
                 "kept": is_kept,
             }
-            typer.echo(json_module.dumps(facts))
+            print_json(facts)
             continue
         before = f"{result.verdict.value}, {result.id}" if result else ""
         what = f"kept: {before}" if is_kept else f"evaluate (--resume keeps {before})" if result else "evaluate"
