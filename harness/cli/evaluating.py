@@ -237,8 +237,7 @@ def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
     from harness.store.index import open_index
 
     with open_index(results) as index:
-        for one in ids:
-            yield from index.evaluations([one])
+        yield from index.evaluations(ids)
 
 
 def _list(planned: Sequence[Planned], options: EvaluatingOptions) -> None:

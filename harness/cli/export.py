@@ -50,14 +50,13 @@ def export(
 
     with open_store(results) as index:
         entries = chosen_entries(index, problem, solution, run=run)
-        # One record at a time: a hundred thousand don't fit into memory.
         if csv:
             pieces = iter([reports.to_csv(entries)])
         elif timings:
             timed = (entry.id for entry in entries if entry.solution_ns is not None)
-            pieces = iter(reports.timings_csv(index.evaluations([one])[0] for one in timed))
+            pieces = reports.timings_csv(index.evaluations(timed))
         elif jsonl:
-            pieces = (to_line(index.evaluations([entry.id])[0]) + "\n" for entry in entries)
+            pieces = (f"{to_line(one)}\n" for one in index.evaluations(entry.id for entry in entries))
         else:
             pieces = _kernelbench(index, entries)
         first = next(pieces)  # what can't be exported says so before a file is overwritten
@@ -81,7 +80,7 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
 def _kernelbench(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """The newest evaluation of each solution."""
     newest = {(entry.problem, entry.solution): entry.id for entry in entries}
-    evaluations = index.evaluations(list(newest.values()))
+    evaluations = list(index.evaluations(newest.values()))
     found = reports.to_kernelbench(evaluations)
     if left_out := len(evaluations) - sum(map(len, found.values())):
         say(f"{left_out} left out that couldn't be judged (unsupported, invalid_problem, harness_error)")
@@ -126,7 +125,7 @@ def _newest(index: Index) -> list[harness.Evaluation]:
         (entry.problem, entry.solution, entry.environment_label if entry.backend == "cuda" else None): entry.id
         for entry in chosen_entries(index, None, None)
     }
-    evaluations = sorted(index.evaluations(list(found.values())), key=lambda one: one.started_at)
+    evaluations = sorted(index.evaluations(found.values()), key=lambda one: one.started_at)
     return list({(one.problem.name, one.solution.name, one.environment.gpu): one for one in evaluations}.values())
 
 

@@ -112,4 +112,4 @@ def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluatio
     if not newest:
         of = f"{name}/{solution}" if solution else name
         raise UsageError(f"no evaluation of {of} was timed: 'harness run --problem {name}' on a GPU times what passes")
-    return index.evaluations([newest[name] for name in sorted(newest)])
+    return list(index.evaluations(newest[name] for name in sorted(newest)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
@@ -108,11 +108,12 @@ class Index(IndexFile, AbstractContextManager["Index"]):
 
         Raises: UsageError for a name that fits none or several, JournalError where its line can't be read any more.
         """
-        return self.evaluations([self._resolve(name)])[0]
+        return self._read(*self._place(self._resolve(name)))
 
-    def evaluations(self, ids: Sequence[str]) -> list[Evaluation]:
-        """Return whole evaluations, in the order of their ids. Raises: UsageError for an unknown id; JournalError."""
-        return [self._read(*self._place(one)) for one in ids]
+    def evaluations(self, ids: Iterable[str]) -> Iterator[Evaluation]:
+        """Read whole evaluations one by one, in the order of their ids: a hundred thousand don't fit into memory.
+        Raises: UsageError for an unknown id; JournalError."""
+        return (self._read(*self._place(one)) for one in ids)
 
     def sanitized_fault(self, entries: Sequence[Entry]) -> Entry | None:
         """Return what the last look at every access found, where the newest evaluation passes the same files without

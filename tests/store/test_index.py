@@ -116,7 +116,7 @@ def test_an_evaluation_is_found_by_its_id_a_beginning_its_end_or_as_the_last(tmp
         assert index.evaluation("20261121T1012") == two
         assert index.evaluation("0000000c") == two
         assert index.evaluation("last") == two
-        assert index.evaluations([two.id, one.id]) == [two, one]
+        assert list(index.evaluations([two.id, one.id])) == [two, one]
 
 
 def test_a_problem_and_a_solution_name_their_newest_evaluation(tmp_path: Path) -> None:
