@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-import harness
+import harness.gate
 from harness import reports
 from harness.cli import exit_codes
 from harness.cli.options import (
@@ -33,7 +33,6 @@ from harness.cli.signals import end_politely
 from harness.errors import JournalError, UsageError, refused
 
 if TYPE_CHECKING:
-    from harness.gate import TaskEvaluator
     from harness.model.config import Config, ConfinementLevel
     from harness.model.gate import GateReport
 
@@ -152,11 +151,9 @@ def gate(
 
     Example: harness gate --snapshot git:origin/main --changed-since origin/main --junit gate.xml
     """
-    from harness.gate import GateRequest, decide
-
     outputs.check()
     token = outputs.stop_commands()
-    request = GateRequest(
+    request = harness.gate.GateRequest(
         problems=problem or (),
         solutions=solution or (),
         snapshot=snapshot,
@@ -173,7 +170,7 @@ def gate(
     workspace = harness.find_workspace()
     kept = results or workspace.results
     opener = partial(_opened, backend, workspace.root, kept, seed, sanitize, require_confinement, quiet)
-    report = decide(workspace, request, opener)
+    report = harness.gate.decide(workspace, request, opener)
     outputs.deliver(report, token)
     raise typer.Exit(exit_codes.OF_OUTCOMES[report.outcome])
 
@@ -188,11 +185,10 @@ def _opened(
     least: ConfinementLevel | None,
     quiet: bool,
     config: Config,
-) -> Iterator[TaskEvaluator]:
+) -> Iterator[harness.gate.TaskEvaluator]:
     """Open a session on this machine, with progress on stderr."""
     end_politely(then_at_once=True)
     from harness.cli.progress import Progress
-    from harness.gate import TaskEvaluator
     from harness.store.journal import Journal
 
     Journal(results, "any").require_writable()  # before the seconds that torch takes
@@ -204,7 +200,7 @@ def _opened(
         sanitize = bool(sanitize)
     here = config.but("correctness", sanitize=sanitize).but("limits", confinement=least)
     with Progress(quiet) as progress, open_session(backend, root, results, here, seed, progress.say) as session:
-        yield TaskEvaluator(session.environment, partial(progress.follow, session), progress.say)
+        yield harness.gate.TaskEvaluator(session.environment, partial(progress.follow, session), progress.say)
 
 
 def _require_writable(option: str, path: Path) -> None:
