@@ -12,7 +12,7 @@ import torch
 from harness.model.check import Check, OutputComparison, Tolerance
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.model.verdict import Verdict
-from harness.referee.answers.comparison import Comparison, within
+from harness.referee.answers.comparison import Comparison, comparison_of, within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
@@ -135,9 +135,7 @@ def judge_left(got: torch.Tensor, native: torch.Tensor, exact: torch.Tensor, set
     if tolerance is None:
         unit = unit_of(exact)
         tolerance = unit.times(max(least, MARGIN * distance(native, exact, unit)) if least else 0.0)
-    comparison = Comparison(tuple(exact.shape), got.dtype, tolerance)
-    comparison.add(got, exact)
-    return comparison.result()
+    return comparison_of(got, exact, tolerance)
 
 
 def compared_with_oracle(

@@ -21,7 +21,7 @@ from harness.devices.base import Host, SharedBuffer
 from harness.model.check import Check, OutputComparison, Scope, Tolerance
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.answers.comparison import Comparison
+from harness.referee.answers.comparison import Comparison, comparison_of
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.output_spec import OutputSpec, tensor_bytes
 from harness.referee.buffers.buffers import Buffers
@@ -318,7 +318,7 @@ class _SampledAnswer:
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
         if self.parts:
             each = zip(self.parts, self.want, tolerances, strict=True)
-            return tuple(_compared(part[0], want, held_to, _was_changed(*part)) for part, want, held_to in each)
+            return tuple(comparison_of(part[0], want, held_to, _was_changed(*part)) for part, want, held_to in each)
         found = []
         for number, (output, want) in enumerate(zip(self.buffers.outputs(), self.want, strict=True)):
             comparison = Comparison(tuple(output.shape), output.dtype, tolerances[number])
@@ -353,7 +353,7 @@ class _SampledAnswer:
         if self.parts:
             for (after, before), want in zip(self.parts, self.want, strict=True):
                 least = least_tolerance(want, after.dtype, self.setting.problem.precision)
-                yield int(_was_changed(after, before).sum()), _compared(before, want, least).mismatches
+                yield int(_was_changed(after, before).sum()), comparison_of(before, want, least).mismatches
             return
         pairs = zip(self.buffers.outputs(), self.buffers.output_buffers(), strict=True)
         for (output, buffer), want in zip(pairs, self.want, strict=True):
@@ -436,14 +436,6 @@ def _was_changed(after: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
     """Tell which values have other bits, of those that are written on one side at least."""
     found = _bits(after) != _bits(before)
     return (found.any(dim=-1) if after.is_complex() else found) & (_was_written(after) | _was_written(before))
-
-
-def _compared(
-    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, only: torch.Tensor | None = None
-) -> OutputComparison:
-    comparison = Comparison(tuple(got.shape), got.dtype, tolerance)
-    comparison.add(got, want, only=only)
-    return comparison.result()
 
 
 def _bits(values: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from harness.model.check import OutputComparison, Tolerance
-from harness.referee.answers.comparison import Comparison, parts_of
+from harness.referee.answers.comparison import comparison_of, parts_of
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
@@ -306,9 +306,7 @@ def reaches(limit: float, got: torch.Tensor, want: torch.Tensor, unit: Tolerance
 
 def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance, enough: float = math.inf) -> float:
     """The largest error in local scales; of what is compared until one reaches `enough`."""
-    comparison = Comparison(tuple(want.shape), got.dtype, unit)
-    comparison.add(got, want, enough=enough)
-    return comparison.result().worst
+    return comparison_of(got, want, unit, enough=enough).worst
 
 
 def least_for(dtype: torch.dtype, precision: str | None) -> float:

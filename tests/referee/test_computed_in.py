@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from harness.model.check import Tolerance
 from harness.model.verdict import Verdict
-from harness.referee.answers.comparison import Comparison
+from harness.referee.answers.comparison import comparison_of
 from harness.referee.answers.roundings import ROUNDINGS, to_and_back
 from harness.referee.computed_in import computed_in, what_explains
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
@@ -209,9 +209,8 @@ def test_what_explains_a_failure_explains_its_first_elements(tmp_path: Path, mon
     least = Tolerance(1e-9, 0.0)
 
     def explained() -> str | None:
-        comparison = Comparison(tuple(got.shape), got.dtype, least)
-        comparison.add(got, exactly)
-        return what_explains(setting, [given], [got], None, setting.check(0, "complete", (comparison.result(),)))
+        check = setting.check(0, "complete", (comparison_of(got, exactly, least),))
+        return what_explains(setting, [given], [got], None, check)
 
     assert tells(explained(), "tf32")
     got[40, 0] += 10 * (got - exactly).square().mean().sqrt()

@@ -98,6 +98,19 @@ class Comparison:
         self._worst = max(self._worst, worst.excess)
 
 
+def comparison_of(
+    got: torch.Tensor,
+    want: torch.Tensor,
+    tolerance: Tolerance,
+    only: torch.Tensor | None = None,
+    enough: float = math.inf,
+) -> OutputComparison:
+    """Compare a whole output; the arguments are those of Comparison.add()."""
+    comparison = Comparison(tuple(got.shape), got.dtype, tolerance)
+    comparison.add(got, want, only=only, enough=enough)
+    return comparison.result()
+
+
 def within(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     """Tell for each element whether it is within the tolerance."""
     found = torch.empty(got.shape, dtype=torch.bool, device=got.device)

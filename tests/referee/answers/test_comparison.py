@@ -10,7 +10,7 @@ import torch
 
 from harness.model.check import Mismatch, OutputComparison, Tolerance
 from harness.referee.answers import comparison as comparison_module
-from harness.referee.answers.comparison import Comparison
+from harness.referee.answers.comparison import Comparison, comparison_of
 
 EXACT = Tolerance(0.0, 0.0)
 HALF = Tolerance(0.5, 0.0)
@@ -20,10 +20,8 @@ NAN, INF = math.nan, math.inf
 def compare(got: Any, want: Any, tolerance: Tolerance = HALF, dtype: torch.dtype = torch.float32) -> OutputComparison:
     """One piece; the oracle's side is float64 where the output is of a floating dtype."""
     have = torch.as_tensor(got, dtype=dtype)
-    comparison = Comparison(tuple(have.shape), dtype, tolerance)
     wide = torch.complex128 if dtype.is_complex else torch.float64 if dtype.is_floating_point else dtype
-    comparison.add(have, torch.as_tensor(want, dtype=wide))
-    return comparison.result()
+    return comparison_of(have, torch.as_tensor(want, dtype=wide), tolerance)
 
 
 def test_equal_values_pass() -> None:
@@ -129,9 +127,8 @@ def test_a_special_value_in_another_place_fails(got: float, want: float, toleran
 @pytest.mark.parametrize(("want", "is_right"), [(65504.0, False), (65519.0, False), (65520.0, True), (-70000.0, False)])
 def test_infinity_is_right_where_the_answer_is_beyond_the_dtype(want: float, is_right: bool) -> None:
     """float16 ends at 65504; what rounds beyond it is infinite in the reference too."""
-    comparison = Comparison((1,), torch.float16, Tolerance(1e-2, 1e-2))
-    comparison.add(torch.tensor([INF], dtype=torch.float16), torch.tensor([want], dtype=torch.float64))
-    assert comparison.result().passed is is_right
+    found = compare([INF], [want], Tolerance(1e-2, 1e-2), torch.float16)
+    assert found.passed is is_right
 
 
 def test_special_values_do_not_hide_the_relative_error_of_others() -> None:
@@ -241,26 +238,19 @@ def test_under_a_mask_errors_weigh_as_without_it(dtype: torch.dtype, special: co
 
 
 def test_a_mask_says_what_counts() -> None:
-    comparison = Comparison((2, 2), torch.float32, HALF)
-    got = torch.tensor([[1.0, NAN], [9.0, 4.0]])
-    only = torch.tensor([[True, False], [False, True]])
-    comparison.add(got, torch.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=torch.float64), (), only)
-    result = comparison.result()
+    got, want = torch.tensor([[1.0, NAN], [9.0, 4.0]]), torch.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=torch.float64)
+    result = comparison_of(got, want, HALF, only=torch.tensor([[True, False], [False, True]]))
     assert (result.elements, result.compared, result.mismatches, result.max_abs_error) == (4, 2, 1, 1.0)
     assert result.first_mismatches == (Mismatch((1, 1), 4.0, 5.0),)
 
 
 def test_a_transposed_output_is_compared_by_index() -> None:
-    comparison = Comparison((2, 3), torch.float32, HALF)
     got = torch.arange(6.0).reshape(3, 2).t()
-    comparison.add(got, got.contiguous().double())
-    assert comparison.result().passed
+    assert comparison_of(got, got.contiguous().double(), HALF).passed
 
 
 def test_the_first_chunk_with_an_error_of_enough_is_the_last_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison_module, "_CPU_CHUNK", 2)
     got, want = torch.tensor([1.0, 1.0, 3.0, 1.0, 9.0, 1.0]), torch.ones(6, dtype=torch.float64)
     for enough, compared in ((2.0, 4), (8.0, 6), (math.inf, 6)):
-        comparison = Comparison((6,), torch.float32, HALF)
-        comparison.add(got, want, enough=enough)
-        assert comparison.result().compared == compared
+        assert comparison_of(got, want, HALF, enough=enough).compared == compared
