@@ -148,7 +148,7 @@ class Auditor:
         facts, solution, baseline = self._facts, self._turns["solution"], self._turns[self._baseline]
         reference = self._summary(baseline, Origins()) if baseline.rows else facts.reference
         symbols = frozenset(row.name for row in baseline.rows if row.kind == "kernel")
-        origins = Origins(facts.own, symbols, facts.in_framework, facts.is_left_to_torch)
+        origins = dataclasses.replace(facts.origins, reference=symbols)
         whole = self._summary(solution, origins) if solution.traced_calls else None
         self.found = whole and shortened(whole)
         remarks = _run_all(Observed(solution, baseline, facts, median_ns))
@@ -185,10 +185,11 @@ def gather_facts(
     least_share: float,
 ) -> Facts:
     """Gather the facts; `driver` is None without a GPU. Its ceilings were measured before any solution was on it."""
+    own = own_kernels(written.builds)
     always = Facts(
         on_gpu=setting.on_gpu,
         can_trace=can_trace,
-        own=own_kernels(written.builds),
+        origins=Origins(own),
         outputs=output_sizes(setting.spec),
         work=work,
         inputs_that_matter=functools.partial(impossible_speed.inputs_that_matter, setting),
@@ -200,9 +201,8 @@ def gather_facts(
     return dataclasses.replace(
         always,
         ceilings=known_ceilings(cache, driver) if driver else None,
-        in_framework=in_framework_libraries,
+        origins=Origins(own, in_framework=in_framework_libraries, by_torch=written.leaves_to_torch),
         is_compiled_by_torch=is_compiled_by_torch,
-        is_left_to_torch=written.leaves_to_torch,
     )
 
 

@@ -59,9 +59,6 @@ _MOVES = re.compile(
     r"|stack|pad|constant_pad_nd|unsqueeze\w*|squeeze\w*|flatten|lift\w*|set_\w*|item|_local_scalar_dense)$"
 )
 
-InFramework = Callable[[str], bool]
-"""A function that says whether a kernel's symbol lies in the framework's own libraries."""
-
 
 def own_kernels(builds: Iterable[ExtensionBuild]) -> frozenset[str]:
     """The kernels that the compiler made of the solution's own sources."""
@@ -72,13 +69,14 @@ def own_kernels(builds: Iterable[ExtensionBuild]) -> frozenset[str]:
 class Origins:
     """The facts that decide origins.
 
-    `own` comes from own_kernels(); `reference` has the symbols that the baseline's traced turn ran. `by_torch` says
-    whether torch compiles a kernel of that plain name while it runs, and the solution has none.
+    `own` comes from own_kernels(); `reference` has the symbols that the baseline's traced turn ran. `in_framework` says
+    whether a symbol lies in the framework's own libraries, `by_torch` whether torch compiles a kernel of that plain
+    name while it runs, and the solution's text has none.
     """
 
     own: Collection[str] = frozenset()
     reference: Collection[str] = frozenset()
-    in_framework: InFramework = lambda symbol: False
+    in_framework: Callable[[str], bool] = lambda symbol: False
     by_torch: Callable[[str], bool] = lambda name: False
 
     def of(self, row: KernelRun, readable: str) -> KernelOrigin:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from harness.model.ceilings import Ceilings
 from harness.model.evaluation import Work
 from harness.model.trace import Trace
-from harness.referee.audit.kernels import InFramework
+from harness.referee.audit.kernels import Origins
 from harness.referee.audit.traced_turn import OutputSize, TracedTurn
 from harness.sandbox.wire.device import KernelRun
 from harness.sandbox.wire.messages import TurnTaken
@@ -19,21 +19,18 @@ class Facts:
     """The facts of a case besides its turns.
 
     `on_gpu` is False on the simulator, which always traces and never times. `can_trace`: the solution's worker could be
-    traced before it loaded the solution; where that wasn't tried, a baseline's turn shows it. `own` names the kernels
-    that the compiler made of the solution's sources. `outputs` are those of one call, in order.
+    traced before it loaded the solution; where that wasn't tried, a baseline's turn shows it. `origins` lack what the
+    baseline ran. `outputs` are those of one call, in order.
     """
 
     on_gpu: bool = True
     can_trace: bool = False
-    own: frozenset[str] = frozenset()
+    origins: Origins = field(default_factory=Origins)
     outputs: tuple[OutputSize, ...] = ()
     work: Work | None = None
     ceilings: Ceilings | None = None
-    in_framework: InFramework = lambda symbol: False
     is_compiled_by_torch: Callable[[str], bool] = lambda name: False
     """Says whether torch compiles a kernel of that plain name while it runs."""
-    is_left_to_torch: Callable[[str], bool] = lambda name: False
-    """Says whether torch does so, and the solution's text has no function of that name."""
     inputs_that_matter: Callable[[], float] = lambda: 0.0
     """Estimates how many bytes of the inputs the output depends on. It is slow, so it is asked only where it decides.
     """
@@ -103,9 +100,9 @@ class ArmTurns:
         return [ns for turn in self.claimed_ns for ns in turn]
 
     @property
-    def busy_ns(self) -> list[list[int]]:
-        """The time that the device worked inside the calls of each traced turn."""
-        return [[call.busy_ns for call in turn.calls] for turn in self.traced]
+    def busy_ns(self) -> list[int]:
+        """The time that the device worked inside each traced call."""
+        return [call.busy_ns for turn in self.traced for call in turn.calls]
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def require_same_work(seen: Observed) -> tuple[str, ...]:
 
 def _require_same_work(seen: Observed, claims_ns: Sequence[int]) -> tuple[str, ...]:
     """A call can't be shorter than its kernels take. It may be longer: the device may wait for the host."""
-    busy_ns = _busy_ns(seen)
+    busy_ns = seen.solution.busy_ns
     if not busy_ns or not claims_ns:
         return ()
     worked_ns, claimed_ns = statistics.median_low(busy_ns), statistics.median(claims_ns)
@@ -61,11 +61,6 @@ def _require_same_work(seen: Observed, claims_ns: Sequence[int]) -> tuple[str, .
         claimed_ns=claimed_ns,
         tolerance_ns=tolerance_ns,
     )
-
-
-def _busy_ns(seen: Observed) -> list[int]:
-    """The device's work in each traced call."""
-    return [ns for turn in seen.solution.busy_ns for ns in turn]
 
 
 def require_even_work(seen: Observed) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from harness.model.arms import ArmName
 from harness.model.evaluation import Work
 from harness.model.verdict import Verdict
 from harness.referee.audit.auditor import Auditor
+from harness.referee.audit.kernels import Origins
 from harness.referee.audit.observed import Facts
 from harness.referee.audit.traced_turn import OutputSize
 from harness.sandbox.outcome import SolutionFailed
@@ -22,7 +23,7 @@ from tests.referee.audit.traces import LARGE, OUTPUTS, call_of, kernel, marked
 from tests.wording import tells
 
 US = 1_000
-FACTS = Facts(own=frozenset({"own_kernel"}), outputs=OUTPUTS)
+FACTS = Facts(origins=Origins({"own_kernel"}), outputs=OUTPUTS)
 FORM = OutputForm(None, "float32", (1024,), "cuda")
 
 
@@ -301,7 +302,7 @@ def test_a_kernel_that_is_called_as_torchs_is_own_by_the_solutions_text_alone() 
     (remark,) = its_own.remarks
     assert tells(remark, "full: torch", "same name", name)
     assert its_own.accused is None
-    torchs = audited(rows, is_compiled_by_torch=name.__eq__, is_left_to_torch=name.__eq__).judge(200 * US)
+    torchs = audited(rows, is_compiled_by_torch=name.__eq__, origins=Origins(by_torch=name.__eq__)).judge(200 * US)
     assert tells(str(torchs.accused), "framework's:", name)
 
 
