@@ -40,13 +40,13 @@ def check_case(
     worker: WorkerProcess,
     config: Config,
     notify: Notify,
-    watch: Watch | None = None,
-    is_sampled: bool = False,
-    renew: Callable[[], WorkerProcess] | None = None,
+    watch: Watch | None,
+    is_sampled: bool,
+    renew: Callable[[], WorkerProcess],
 ) -> CaseOutcome:
     """Judge the worker's module on one case, `is_sampled` by a few blocks of its launch, after which `renew` gives
-    another worker where one must not know of them. With `watch` a turn, secretly
-    chosen, is traced; not the first, in which a solution may choose among kernels.
+    another worker where one must not know of them. With `watch` a turn, secretly chosen, is traced; not the first, in
+    which a solution may choose among kernels.
 
     Raises: SolutionFailed where no comparison came about.
     """
@@ -76,9 +76,7 @@ def take_first(case: CaseTurns, outcome: CaseOutcome, number: int) -> Taken:
     return taken
 
 
-def check_turns(
-    case: CaseTurns, outcome: CaseOutcome, most_calls: int, notify: Notify, watch: Watch | None = None
-) -> None:
+def check_turns(case: CaseTurns, outcome: CaseOutcome, most_calls: int, notify: Notify, watch: Watch | None) -> None:
     """Judge the solution, unless it has failed: turns with get_inputs()'s own inputs, then turns with the variants.
 
     Raises: SolutionFailed where no comparison came about.

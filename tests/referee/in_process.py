@@ -234,4 +234,5 @@ def checked(
     worker: Any = InProcessWorker(model)
     config = Config(CorrectnessConfig(seeds=seeds, fragile=fragile), limits=LimitsConfig(turns_s=turns_s))
     is_sampled = must_be_sampled(setting, in_process_host())
-    return check_case(setting, in_process_host(), worker, config, lambda what: None, watch, is_sampled), worker
+    notify, renew = lambda what: None, lambda: worker
+    return check_case(setting, in_process_host(), worker, config, notify, watch, is_sampled, renew), worker
