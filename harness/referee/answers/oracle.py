@@ -15,7 +15,8 @@ from harness.model.check import OracleKind
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, tensors_of
 from harness.referee.answers.perturbed import perturbed
-from harness.referee.answers.reference import Placed, Reference, blamed_on
+from harness.referee.answers.placed import Placed
+from harness.referee.answers.reference import Reference, blamed_on
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32, tf32_allowed

@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy
 import torch
-from torch.overrides import TorchFunctionMode
 
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, spec_of, tensors_of, versions
+from harness.referee.answers.placed import Placed, WithoutFloats
 from harness.sandbox.outcome import without_native_frames
 from harness.sandbox.wire.codec import NotPlain, encode_value
 from harness.sandbox.wire.construction import (
@@ -42,8 +42,6 @@ from harness.workspace.problem import Problem
 
 _GENERATORS = threading.RLock()
 """Random generators belong to the process: between the seeding and the last draw no other thread runs problem code."""
-
-
 _STATED = ("least_bytes", "least_operations")
 _BEYOND = 2**63
 
@@ -118,16 +116,17 @@ class Reference:
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed, self.device)
             with torch.no_grad(), large_draws_on(self.device), Placed(self.device), initialisers:
-                model = self._with_assembly(self._module.Model(*self.init_inputs))
+                model = self._new_model()
             return model.to(self.device)
 
     def _constructed_on_meta(self) -> torch.nn.Module:
         complaint = "Model(*init_inputs) works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
-            model = self._with_assembly(self._module.Model(*self.init_inputs))
+            model = self._new_model()
         return model.to("meta")
 
-    def _with_assembly(self, model: torch.nn.Module) -> torch.nn.Module:
+    def _new_model(self) -> torch.nn.Module:
+        model: torch.nn.Module = self._module.Model(*self.init_inputs)
         if not isinstance(model, torch.jit.ScriptModule):  # that takes no hooks, and has tensors for inputs
             model.register_forward_pre_hook(self._assembly, prepend=True)
         return model
@@ -384,64 +383,3 @@ def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
             return _run(on_meta, [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs])
     except PROBLEM_ERRORS:
         return None
-
-
-class Placed(TorchFunctionMode):
-    """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
-
-    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well.
-    """
-
-    def __init__(self, device: str) -> None:
-        super().__init__()
-        self._device = device
-
-    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.Tensor.cuda:
-            func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
-        placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
-        if func is torch.randn and self._device == "meta":  # there it makes torch import its compiler: 3.6 s
-            func = torch.empty
-            placed.pop("generator", None)
-        return func(*(self._replace(value) for value in args), **placed)
-
-    def _replace(self, value: Any) -> Any:
-        is_cuda = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
-        return torch.device(self._device) if is_cuda else value
-
-
-class WithoutFloats(Placed):
-    """Context: new tensors of random floating-point numbers are meta tensors. Raises: TypeError where something is
-    computed from them, such as an order or a sum, which numbers of another shape wouldn't have."""
-
-    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = dict(kwargs or {})
-        are_meta = [one.is_meta for one in _tensors_among((args, *given.values()))]
-        if any(are_meta) and not (all(are_meta) and func.__name__ in _KEEPING):
-            raise TypeError(f"{func.__name__} of a meta tensor")
-        if func in _MAKERS and _is_float(given.get("dtype")):
-            func, given["device"] = torch.empty, "meta"
-            given.pop("generator", None)
-        return super().__torch_function__(func, kinds, args, given)
-
-
-_MAKERS = (torch.randn, torch.rand, torch.zeros, torch.ones, torch.empty, torch.full, torch.normal)
-_KEEPING = frozenset(
-    {"__get__", "detach", "to", "half", "float", "bfloat16", "uniform_", "normal_", "contiguous", "mul", "__mul__",
-     "__rmul__", "div", "__truediv__"}
-)  # fmt: skip
-"""Attributes, conversions, draws in place and factors: what is so made at another shape is as good."""
-
-
-def _is_float(asked: torch.dtype | type | None) -> bool:
-    """Say whether a tensor for which this type was asked has floating-point numbers: torch takes Python's, too."""
-    is_dtype = isinstance(asked, torch.dtype) and (asked.is_floating_point or asked.is_complex)
-    return asked in (None, float, complex) or is_dtype
-
-
-def _tensors_among(values: Iterable[Any]) -> Iterator[torch.Tensor]:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from _tensors_among(value)
