@@ -81,14 +81,8 @@ CHEAPER = {
 and its results where it has the range."""
 _OTHERWISE = {"tf32": "float32"}
 """The name where nothing cheaper shows, if it isn't the problem's precision."""
-_SUMS = {
-    "float64": (),
-    "float32": ("bfloat16", "float16"),
-    "tf32": ("bfloat16", "float16"),
-    "float16": ("bfloat16", "float16"),
-    "bfloat16": ("bfloat16", "float16"),
-}
-"""The formats in which sums of products may be kept, by the problem's precision."""
+_SUMS = ("bfloat16", "float16")
+"""The formats in which sums of products may be kept, unless the problem's precision is float64."""
 _STEPS = (1, 16)
 """The numbers of terms after which such a sum is rounded: a loop's, and those of an instruction of tensor cores."""
 _MOST_TERMS, _MOST_STEPS = 2**13, 2**14
@@ -222,7 +216,7 @@ def _rounded_to(setting: Setting, seen: _Seen) -> str | None:
 
 def _summed_in(setting: Setting, seen: _Seen) -> str | None:
     """The format in which sums of products were kept, in words."""
-    for name in _SUMS[setting.precision]:
+    for name in () if setting.precision == "float64" else _SUMS:
         for step in _STEPS:
             with suppress(TooManySteps):
                 sums = RoundedSums(ROUNDINGS[name], step, _MOST_TERMS, _MOST_STEPS)

@@ -15,6 +15,7 @@ from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken
+from harness.referee.computed_in import computed_in
 from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, FairVariants, fair_variants, leave_out
 from harness.referee.judgement import UnfairVariant, describe_finding, describe_mismatch
@@ -169,7 +170,7 @@ def _judge_call(case: CaseTurns, outcome: CaseOutcome, taken: Taken, call: int, 
     row = None if is_whole or one.variant else case.row_of(taken, call)
     outcome.add(*judge_call(case, taken, call, "row" if row else "complete", row))
     if not outcome.failed and one.variant and one.variant.name == "few_terms":
-        outcome.computed_in = case.computed_in(taken, call)
+        outcome.computed_in = case.shown_by(taken, call, computed_in)
 
 
 def _is_infinite_first(check: Check) -> bool:

@@ -41,7 +41,7 @@ class UnfairVariant(Exception):
     nobody."""
 
 
-def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None:
+def judge_form(reply: CallTaken, spec: OutputSpec) -> None:
     """Judge type, structure, shapes, dtypes and device, as the worker describes them. Raises: SolutionFailed."""
     if reply.structure != spec.structure or len(reply.outputs) != len(spec.shapes):
         raise SolutionFailed(
@@ -58,8 +58,8 @@ def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None
             raise SolutionFailed(Verdict.WRONG_SHAPE, f"{which}got {_shape(form.shape)}, want {_shape(shape)}")
         if form.dtype != want:
             raise SolutionFailed(Verdict.WRONG_DTYPE, f"{which}got {form.dtype}, want {want}")
-        if form.device != device:
-            raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a tensor on {form.device}, want {device}")
+        if form.device != "cuda":
+            raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a tensor on {form.device}, want cuda")
 
 
 def keeps_output(reply: CallTaken, spec: OutputSpec) -> bool:

@@ -8,7 +8,6 @@ what is compared is drawn anew for every turn, and chosen in this process.
 from __future__ import annotations
 
 import contextlib
-import functools
 import random
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,7 +25,6 @@ from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.conduct import Conduct
 from harness.referee.buffers.laid import KeptRow, Laid, imprint, is_unchanged
 from harness.referee.buffers.turns import Taken, Weights, construct_arm, give_back, take_turn
-from harness.referee.computed_in import computed_in, what_explains
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.judgement import (
     describe_mismatch,
@@ -211,15 +209,8 @@ class CaseTurns:
         """A copy of a row of one call's outputs."""
         return [output[row.row : row.row + 1].clone() for output in self.buffers.outputs(taken.laid.slots[row.call])]
 
-    def computed_in(self, taken: Taken, call: int) -> str | None:
-        """Name the arithmetic that a call's values show; None where they show none."""
-        return self._shown_by(taken, call, computed_in)
-
-    def what_explains(self, taken: Taken, call: int, check: Check) -> str | None:
-        """Say what explains the errors of a wrong call; None where nothing does that is known here."""
-        return self._shown_by(taken, call, functools.partial(what_explains, check=check))
-
-    def _shown_by(self, taken: Taken, call: int, show: Callable[..., str | None]) -> str | None:
+    def shown_by(self, taken: Taken, call: int, show: Callable[..., str | None]) -> str | None:
+        """Have a function of `computed_in` look at a call's values; None also where memory is short."""
         try:
             drawn = taken.laid.drawn[call]
             outputs = self.buffers.outputs(taken.laid.slots[call])

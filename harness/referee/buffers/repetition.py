@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from harness.model.check import Check, Scope
 from harness.model.verdict import Verdict
 from harness.referee.buffers.case_turns import CaseTurns, stamped
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.turns import Taken
+from harness.referee.computed_in import what_explains
 from harness.referee.judgement import UnfairVariant, failure_of
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
@@ -53,7 +55,7 @@ def _told(wrong: SolutionFailed, case: CaseTurns, taken: Taken, call: int, check
         failed = SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details, _WAIT if is_late else None)
         failed.__cause__ = wrong
         return failed
-    if why := case.what_explains(taken, call, check):
+    if why := case.shown_by(taken, call, partial(what_explains, check=check)):
         return SolutionFailed(wrong.verdict, f"{wrong}; {why}", wrong.failure.details)
     return SolutionFailed(wrong.verdict, f"{wrong}; {late}", wrong.failure.details, _WAIT) if is_late else wrong
 

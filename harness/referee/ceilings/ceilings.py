@@ -8,7 +8,6 @@ import functools
 import re
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ def measure_ceilings(driver: str) -> Ceilings:
     properties = torch.cuda.get_device_properties(0)
     cache_bytes = int(getattr(properties, "L2_cache_size", 0))
     with Telemetry() as telemetry, telemetry.watch() as watch:
-        memory = measure_memory()
+        copied, read, written = measure_memory()
         torch.cuda.empty_cache()
         cache_copy = measure_cache_copy(cache_bytes)
         products, multiply_adds = measure_matrix_products(), measure_multiply_adds()
@@ -82,7 +81,9 @@ def measure_ceilings(driver: str) -> Ceilings:
         measured_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         cache_bytes=cache_bytes,
         memory_peak_bytes_per_s=theoretical_bytes_per_s(properties, seen.memory_mhz if seen else None),
-        **asdict(memory),
+        copy_bytes_per_s=copied,
+        read_bytes_per_s=read,
+        write_bytes_per_s=written,
         cache_copy_bytes_per_s=cache_copy,
         matrix_operations_per_s=products,
         vector_operations_per_s=multiply_adds,
@@ -113,17 +114,9 @@ _THREADS = 2**22
 _Product = Callable[[], object]
 
 
-@dataclass(frozen=True)
-class MemoryRates:
-    """The rates at which large plain tensors are copied (bytes read and written), read and written."""
-
-    copy_bytes_per_s: float
-    read_bytes_per_s: float
-    write_bytes_per_s: float
-
-
-def measure_memory() -> MemoryRates:
-    """Measure with buffers far larger than any cache: 4 GiB, or less where memory is short, but at least 1 GiB.
+def measure_memory() -> tuple[float, float, float]:
+    """Measure the rates, in bytes a second, at which large plain tensors are copied (bytes read and written), read and
+    written: far larger than any cache, 4 GiB, or less where memory is short, but at least 1 GiB.
 
     Raises: torch.OutOfMemoryError.
     """
@@ -133,11 +126,8 @@ def measure_memory() -> MemoryRates:
     copies = (lambda: target.copy_(source), lambda: torch.add(source, 1.0, out=target))
     reads = (lambda: torch.sum(source), lambda: torch.amax(source))
     writes = (lambda: target.fill_(1.0), target.zero_)
-    return MemoryRates(
-        copy_bytes_per_s=2 * nbytes / min(map(_best_seconds, copies)),
-        read_bytes_per_s=nbytes / min(map(_best_seconds, reads)),
-        write_bytes_per_s=nbytes / min(map(_best_seconds, writes)),
-    )
+    copied_s, read_s, written_s = (min(map(_best_seconds, ways)) for ways in (copies, reads, writes))
+    return 2 * nbytes / copied_s, nbytes / read_s, nbytes / written_s
 
 
 def _buffer_bytes() -> int:

@@ -14,7 +14,7 @@ import torch
 from harness.devices import FLAGS
 from harness.model.ceilings import Ceilings
 from harness.model.check import DerivedTolerance
-from harness.model.evaluation import Work
+from harness.model.evaluation import SpeedOfLight, Work
 from harness.model.problem_check import Draw, MutantResult, MutantTrial, ProblemCheck
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.referee.answers.invalid_problem import InvalidProblem
@@ -39,7 +39,7 @@ class _Findings:
     derived: list[DerivedTolerance] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     works: dict[str, Work] = field(default_factory=dict)
-    arithmetic: dict[str, str] = field(default_factory=dict)
+    lights: dict[str, SpeedOfLight] = field(default_factory=dict)
 
 
 def check_problem(
@@ -61,7 +61,9 @@ def check_problem(
             setting = prepare_setting(problem, case, seed, device)
             if work := work_of(setting):
                 found.works[case] = work
-                found.arithmetic[case] = arithmetic_of(None, setting.precision, FLAGS, work)
+                if ceilings:
+                    arithmetic = arithmetic_of(None, setting.precision, FLAGS, work)
+                    found.lights[case] = speed_of_light(work, ceilings, arithmetic)
             _examine(setting, found)
         except TooLarge as error:
             found.skipped[case] = str(error)
@@ -84,7 +86,7 @@ def check_problem(
         remarks=tuple(dict.fromkeys(found.remarks)),
         duration_s=time.monotonic() - started,
         works=found.works,
-        lights={c: speed_of_light(work, ceilings, found.arithmetic[c]) for c, work in found.works.items() if ceilings},
+        lights=found.lights,
     )
 
 
