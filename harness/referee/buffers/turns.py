@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from harness.builder.build import compile_failure
@@ -23,7 +24,6 @@ from harness.referee.judgement import fault_among
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed, from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
-from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import (
     Constructed,
     Describe,
@@ -103,10 +103,8 @@ def load_arm(
     compilers: str | None = None,
 ) -> None:
     """Have the module loaded; `compilers` as Load has it. Raises: SolutionFailed; TextsNotBuilt, as do later turns."""
-    try:
+    with _blamed(worker, _ON_IMPORT, Verdict.LOAD_ERROR):
         worker.ask(Load(path, class_name, flags, compilers), limits.load_s + limits.build_s)
-    except SolutionRaised as error:
-        raise _failure(worker, error.raised, _ON_IMPORT, Verdict.LOAD_ERROR) from None
 
 
 def construct_arm(
@@ -118,10 +116,8 @@ def construct_arm(
 ) -> Weights:
     """Have the module made under the setting's seed, with the reference's state, unless it is to keep its own. Raises:
     SolutionFailed."""
-    try:
+    with _blamed(worker, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR):
         reply = buffers.construct(worker, setting, limits.load_s + limits.build_s, optimization)
-    except SolutionRaised as error:
-        raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
     names, loaded, in_place = setting.model.state_dict().keys(), set(reply.loaded), set(reply.in_place)
     convict = setting.varied_for is None or names <= in_place
     own, missing = (tuple(name for name in of if name not in loaded) for of in (reply.state, names))
@@ -149,20 +145,16 @@ def take_turn(
         buffers.poison_outputs(request.calls)
     buffers.synchronize()
     worker.has_taken_turns = True
-    wake()
-    started = time.perf_counter_ns()
-    try:
+    with _blamed(worker, "in a training step" if buffers.spec.gradients else "in forward()"):
+        wake()
+        started = time.perf_counter_ns()
         answered = worker.ask(request, limits.turn_s)
         wall_ns = time.perf_counter_ns() - started
-    except SolutionRaised as error:
-        where = "in a training step" if buffers.spec.gradients else "in forward()"
-        raise _failure(worker, error.raised, where, Verdict.RUNTIME_ERROR) from None
     assert isinstance(answered, TurnTaken)
-    taken = Taken(request, answered, wall_ns)
-    _require_all_calls(request, taken.answered)
-    if fault := fault_among(taken.answered.findings):
+    _require_all_calls(request, answered)
+    if fault := fault_among(answered.findings):
         raise fault
-    return taken
+    return Taken(request, answered, wall_ns)
 
 
 def _require_all_calls(asked: TakeTurn, answered: TurnTaken) -> None:
@@ -177,18 +169,14 @@ def _require_all_calls(asked: TakeTurn, answered: TurnTaken) -> None:
 
 def give_back(worker: WorkerProcess, limits: LimitsConfig) -> None:
     """Have the worker give back the device's memory that its allocator keeps. Raises: SolutionFailed."""
-    try:
+    with _blamed(worker, "between its turns"):
         worker.ask(GiveBack(), limits.turn_s)
-    except SolutionRaised as error:
-        raise _failure(worker, error.raised, "between its turns", Verdict.RUNTIME_ERROR) from None
 
 
 def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
     """Ask what the module's code did to torch, by the worker's account. Raises: SolutionFailed."""
-    try:
+    with _blamed(worker, "when asked for torch's flags"):
         reply = worker.ask(Describe(), limits.turn_s)
-    except SolutionRaised as error:
-        raise _failure(worker, error.raised, "when asked for torch's flags", Verdict.RUNTIME_ERROR) from None
     assert isinstance(reply, Described)
     return reply
 
@@ -213,17 +201,22 @@ def _said(flag: Flag | None) -> str:
     return flag if isinstance(flag, str) else "on" if flag else "off"
 
 
-def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
-    """Return the failure behind an exception. The device's findings say more than the exception that came of it, and
-    stand whatever gap that one claims."""
-    return (
-        _seen(raised.findings, raised)
-        or compile_failure(raised, worker)
-        or refused_by_triton(raised)
-        or absent_language(raised, worker.backend, is_import=stage == _ON_IMPORT)
-        or _beyond_simulator(raised, worker.backend)
-        or from_exception(raised, stage, otherwise)
-    )
+@contextmanager
+def _blamed(worker: WorkerProcess, stage: str, otherwise: Verdict = Verdict.RUNTIME_ERROR) -> Iterator[None]:
+    """Turn an exception in the worker into the failure behind it. The device's findings say more than the exception
+    that came of it, and stand whatever gap that one claims."""
+    try:
+        yield
+    except SolutionRaised as error:
+        raised = error.raised
+        raise (
+            _seen(raised)
+            or compile_failure(raised, worker)
+            or refused_by_triton(raised)
+            or absent_language(raised, worker.backend, is_import=stage == _ON_IMPORT)
+            or _beyond_simulator(raised, worker.backend)
+            or from_exception(raised, stage, otherwise)
+        ) from None
 
 
 def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | None:
@@ -279,8 +272,8 @@ def _own_frame(raised: Raised) -> re.Match[str] | None:
     return next(reversed(list(_OWN_FRAME.finditer(raised.traceback))), None)
 
 
-def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:
-    fault = fault_among(findings)
+def _seen(raised: Raised) -> SolutionFailed | None:
+    fault = fault_among(raised.findings)
     if fault is None:
         return None
     seen = "\n\n".join(filter(None, (fault.failure.details, raised.traceback)))

@@ -21,7 +21,7 @@ from harness.sandbox.process import Made, WorkerProcess
 from harness.sandbox.wire.messages import Compilation, Described, Optimization, TakeTurn
 from harness.workspace.problem import Problem
 
-_OPTIMIZATIONS = {
+OPTIMIZATIONS = {
     "compile": Optimization(compile_mode="default"),
     "compile-max-autotune": Optimization(compile_mode="max-autotune"),
     "channels-last": Optimization(channels_last=True),
@@ -31,6 +31,8 @@ _OPTIMIZATIONS = {
     "eager-float16": Optimization(dtype="float16"),
     "eager-bfloat16": Optimization(dtype="bfloat16"),
 }
+"""The changes that baselines make to the model; those without run it as it is. Compiled code lies in the worker's own
+scratch and goes with it: in a cache that outlives it, a solution could leave slow code for the baseline of the next."""
 _STRICT: dict[str, Flag] = {
     "cudnn_allow_tf32": False,
     "matmul_allow_tf32": False,
@@ -56,15 +58,6 @@ def references_of(config: TimingConfig) -> tuple[ReferenceArm, ...]:
 def flags_of(baseline: Baseline) -> dict[str, Flag]:
     """torch's switches in the baseline's worker: those of all arms, but for what makes it another baseline."""
     return {**FLAGS, **_FLAGS.get(baseline, {})}
-
-
-def optimization_of(baseline: Baseline) -> Optimization | None:
-    """Return what is done to the model; None where it runs as it is.
-
-    Compiled code lies in the worker's own scratch and goes with it: in a cache that outlives it, a solution could leave
-    slow code for the baseline of the next.
-    """
-    return _OPTIMIZATIONS.get(baseline)
 
 
 def made_of(arm: ReferenceArm, config: TimingConfig, problem: Problem, seed: int) -> tuple[object, ...]:
@@ -161,7 +154,7 @@ class References:
             load_arm(worker, file, "Model", config.limits, flags_of(baseline))
             made = None
         self.buffers.attach(worker, config.limits.load_s)
-        optimization = optimization_of(baseline)
+        optimization = OPTIMIZATIONS.get(baseline)
         if made is None:
             construct_arm(worker, self.buffers, setting, config.limits, optimization)
         patient = replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)

@@ -58,7 +58,8 @@ def test_what_decides_after_a_few_blocks_may_take_longer_than_what_can_be_sample
         return TurnTaken((), (), 0)
 
     worker: Any = SimpleNamespace(ask=ask)
-    buffers: Any = SimpleNamespace(poison_outputs=lambda calls: None, synchronize=lambda: None)
+    spec = SimpleNamespace(gradients=())
+    buffers: Any = SimpleNamespace(spec=spec, poison_outputs=lambda calls: None, synchronize=lambda: None)
     limits = Config().but("limits", turn_s=120.0).limits
     take_turn(worker, buffers, TakeTurn((), Conditions(), sample_blocks=blocks), limits)
     assert [request.work_s for request in asked] == [work_s]

@@ -18,7 +18,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.buffers import Freezer
 from harness.referee.buffers.turns import flag_remarks
 from harness.referee.timing import references as references_module
-from harness.referee.timing.references import References, flags_of, made_of, optimization_of
+from harness.referee.timing.references import OPTIMIZATIONS, References, flags_of, made_of
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import Made
 from harness.sandbox.wire.messages import Compilation, Described, FlagChange, Optimization
@@ -27,7 +27,7 @@ from tests.wording import tells
 
 
 def test_every_baseline_differs_from_the_others_in_one_way() -> None:
-    ways = {name: (flags_of(name)["cudnn_benchmark"], optimization_of(name)) for name in BASELINES[:5]}
+    ways = {name: (flags_of(name)["cudnn_benchmark"], OPTIMIZATIONS.get(name)) for name in BASELINES[:5]}
     assert ways == {
         "eager": (False, None),
         "compile": (False, Optimization(compile_mode="default")),
@@ -39,7 +39,7 @@ def test_every_baseline_differs_from_the_others_in_one_way() -> None:
 
 def test_in_a_precision_of_its_own_the_reference_has_its_switches_and_its_type() -> None:
     names = ("cudnn_allow_tf32", "matmul_allow_tf32", "float32_matmul_precision")
-    ways = {name: (*(flags_of(name)[flag] for flag in names), optimization_of(name)) for name in BASELINES[5:]}
+    ways = {name: (*(flags_of(name)[flag] for flag in names), OPTIMIZATIONS.get(name)) for name in BASELINES[5:]}
     assert ways == {
         "eager-float64": (True, False, "highest", Optimization(dtype="float64")),
         "eager-float32": (False, False, "highest", Optimization(dtype="float32")),
