@@ -14,7 +14,7 @@ from harness.builder.build import BuildOutcome
 from harness.model.environment import BackendName
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee import evaluation as evaluation_module
+from harness.referee.judging import Judging
 from harness.referee.trial import VariedForCopies
 from harness.sandbox.outcome import SolutionFailed
 from tests.examples import check, comparison, environment, far_out
@@ -35,7 +35,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
         backend: BackendName = "sim",
         files: Mapping[str, str] = {},
     ) -> Evaluation:
-        monkeypatch.setattr(evaluation_module._Judging, "in_any_mode", judge)
+        monkeypatch.setattr(Judging, "in_any_mode", judge)
         workers = SimpleNamespace(host=SimpleNamespace(name="sim"))
         built = BuildOutcome((), None, 0.0, missing=gaps, beyond_simulator=gaps)
         return recorded(tmp_path, workers, replace(environment(), backend=backend), built, files=files)

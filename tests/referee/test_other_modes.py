@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from harness.model.verdict import Verdict
-from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.reference import keeps_statistics
+from harness.referee.judging import Judging
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.construction import take_batch_statistics
 from harness.workspace.problem import load_problem
@@ -92,7 +92,7 @@ def test_who_is_wrong_in_eval_is_judged_in_training_mode_too_and_told_of_the_bet
             raise error
         judging.found.checks.append(check(comparison()))
 
-    monkeypatch.setattr(evaluation_module._Judging, "or_blame", run)
+    monkeypatch.setattr(Judging, "or_blame", run)
     workers = SimpleNamespace(host=SimpleNamespace(name="cuda"))
     found = recorded(tmp_path, workers, source=norm(layer))
     assert (found.verdict, modes) == (verdict, [False] if in_training is NOT_ASKED else [False, True])
@@ -138,7 +138,7 @@ def test_whose_parameters_had_other_values_is_judged_with_these_too_on_other_inp
             raise SolutionFailed(Verdict.WRONG_VALUES, f"wrong in {modes[-1]}")
         judging.found.checks.append(check(comparison()))
 
-    monkeypatch.setattr(evaluation_module._Judging, "or_blame", run)
+    monkeypatch.setattr(Judging, "or_blame", run)
     found = recorded(tmp_path, SimpleNamespace(host=SimpleNamespace(name="cuda")), source=norm(layer))
     assert modes == [(False, False), *tried]
     assert len({(1,), *tries}) == 1 + len(modes)  # the other one is that of a solution which was begun anew

@@ -18,11 +18,11 @@ from harness.errors import MachineError
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee import evaluation as evaluation_module
 from harness.referee import shortage
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.turns import Taken
+from harness.referee.judging import Judging
 from harness.referee.shortage import is_shortage, let_go
 from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
@@ -153,7 +153,7 @@ def evaluated(
         if not works_alone:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(evaluation_module._Judging, "once", judge)
+    monkeypatch.setattr(Judging, "once", judge)
     monkeypatch.setattr("harness.referee.shortage._repeat", repeat)
     monkeypatch.setattr("harness.referee.shortage._CLEANING_S", 0.0)
     fake_memory(monkeypatch, free_gib=80)

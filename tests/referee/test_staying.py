@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.errors import MachineError
-from harness.referee.evaluation import _Judging
 from harness.referee.found import Found
+from harness.referee.judging import Judging
 from harness.sandbox.process import Made
 from harness.sandbox.wire.means import Level
 
@@ -43,9 +43,9 @@ class Crew:
         self.ended += 1
 
 
-def judging(crew: Any, is_last: bool = False, level: Level = "full") -> _Judging:
+def judging(crew: Any, is_last: bool = False, level: Level = "full") -> Judging:
     nothing: Any = SimpleNamespace()
-    return _Judging(nothing, crew, nothing, nothing, Found(confinement=level), lambda what: None, is_last)
+    return Judging(nothing, crew, nothing, nothing, Found(confinement=level), lambda what: None, is_last)
 
 
 def test_all_but_those_who_have_made_something_or_nothing_yet_end_together() -> None:
