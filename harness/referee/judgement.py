@@ -16,6 +16,7 @@ from harness.referee.answers.comparison import Comparison, comparison_of, within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
+from harness.referee.excuses import loosened, may_blame, remember_excuse
 from harness.referee.setting import Setting
 from harness.referee.tolerance import MARGIN, TOLD_BY, distance, least_for, unit_of
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
@@ -110,17 +111,17 @@ def judge_values(
     for _ in range(ROUNDS):
         if all(output.passed for output in compared):
             break
-        milder = setting.milder(compared, inputs, told_by=TOLD_BY if tolerances is None else 1.0, seed=seed)
+        milder = loosened(setting, compared, inputs, TOLD_BY if tolerances is None else 1.0, seed)
         if milder == held_to:
             break
         held_to, compared = milder, compared_with_oracle(got, inputs, setting, milder, seed=seed)
         if all(output.passed for output in compared):
-            setting.excuse(first, milder)
+            remember_excuse(setting, first, milder)
     if tolerances is not None and not all(output.passed for output in compared):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             eager = setting.oracle.native(copied(inputs))
             compared = compared_with_oracle(got, inputs, setting, held_to, eager, seed)
-        if not (all(output.passed for output in compared) or setting.bears(compared, inputs, seed)):
+        if not (all(output.passed for output in compared) or may_blame(setting, compared, inputs, seed)):
             raise UnfairVariant
     return compared
 

@@ -14,11 +14,12 @@ from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison, comparison_of
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.buffers.buffers import Buffers
+from harness.referee.excuses import evidence_against, may_excuse
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.stretched import rows_of
 from harness.referee.judgement import ROUNDS
 from harness.referee.setting import Setting
-from harness.referee.tolerance import ErrorEvidence, least_tolerance, may_excuse
+from harness.referee.tolerance import ErrorEvidence, least_tolerance
 from harness.referee.written_values import runs, was_changed, was_written, written_places, written_rows
 from harness.sandbox.outcome import SolutionFailed
 
@@ -84,7 +85,7 @@ class SampledAnswer:
             return self._of_each_output(self.setting.evidence_on)
         if self.setting.oracle.find_rows(self.inputs, self.setting.spec):
             self.inputs = make_inputs(self.setting, Drawn(self.seed))  # a run may have changed them
-        return self.setting.evidence_against(compared, self.inputs)
+        return evidence_against(self.setting, compared, self.inputs)
 
     def _of_each_output(self, find: Callable[[Sequence[Any]], Sequence[_Found]]) -> Sequence[_Found]:
         """Return what `find` gives for each output, by the inputs that count for it."""

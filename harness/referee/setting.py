@@ -14,7 +14,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,14 +26,7 @@ from harness.referee.answers.kept import KeptRuns, times_out_of_memory
 from harness.referee.answers.oracle import FoundRows, Oracle, Piece
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, tensor_bytes
 from harness.referee.answers.reference import Reference
-from harness.referee.tolerance import (
-    TOLD_BY,
-    ErrorEvidence,
-    gather_evidence,
-    may_excuse,
-    plain_errors,
-    with_errors_among_all,
-)
+from harness.referee.tolerance import ErrorEvidence, gather_evidence
 from harness.workspace.problem import Problem
 
 _EXAMINED = {"cuda": 2**24, "cpu": 2**16}
@@ -138,7 +131,7 @@ class Setting:
             return ()
         seed = derive(self.master_seed, self.problem.name, self.case, "tolerance")
         inputs = self.inputs_with_rows(seed)
-        return self.evidence_on(self.some_rows(inputs, _EXAMINED[self.reference.device]))
+        return self.evidence_on(self.examined_rows(inputs))
 
     @functools.cached_property
     def state(self) -> frozenset[int]:
@@ -219,106 +212,6 @@ class Setting:
         """Tolerances, and what evidence on outputs themselves has loosened them to, for all draws."""
         return {}
 
-    def excuse(self, first: tuple[Tolerance, ...], milder: tuple[Tolerance, ...]) -> None:
-        """Remember what excused a comparison that began with `first`: the factor by which all of a tolerance has grown,
-        and not the relative part alone, as it does for rows whose right answers are next to nothing. A wrong element
-        stays outside."""
-        triples = zip(first, milder, self.evidence, strict=True)
-        self.excused[first] = tuple(
-            one if one.is_exact else one.times(max(1, min(one.least_growth(new), found.loosest.rtol / one.rtol)))
-            for one, new, found in triples
-        )
-
-    def milder(
-        self, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float, seed: int | None = None
-    ) -> tuple[Tolerance, ...]:
-        """Loosen the tolerances of a comparison by evidence_against() it, as far as a wrong element stays outside by
-        the factor `told_by`; as they are where that can't excuse it."""
-        tolerances = tuple(output.tolerance for output in compared)
-        if self.problem.tolerance is not None:
-            return tolerances
-        try:
-            evidence = self.evidence_against(compared, inputs, told_by, seed)
-        except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            return tolerances
-        milder = tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
-        return milder if may_excuse(milder, compared) else tolerances
-
-    def evidence_against(
-        self,
-        compared: Sequence[OutputComparison],
-        inputs: Sequence[Any],
-        told_by: float = TOLD_BY,
-        seed: int | None = None,
-    ) -> tuple[ErrorEvidence, ...]:
-        """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by
-        themselves, among all rows, since for fewer cuDNN may choose an algorithm that errs less, and in the plainest
-        arithmetic where that may excuse it. `seed`: as for whole_answer().
-
-        Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
-        """
-        on, rows = self._rows_outside(compared, inputs)
-        seed = None if rows else seed
-        want, evidence = self._measured(on, told_by, seed)
-        if self.on_gpu and rows:
-            evidence = with_errors_among_all(evidence, self.oracle.ways(inputs), rows, want)
-        if may_excuse([one.loosest for one in evidence], compared):
-            evidence = self._with_plain_arithmetic(evidence, on, want, seed)
-        return evidence
-
-    def bears(self, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None = None) -> bool:
-        """Say whether a variant may blame: whether the plainest arithmetic errs less than a wrong element, in an output
-        that a comparison found outside of a derived tolerance. An honest kernel may err by as much. Where rows are
-        independent, those outside must show it, and others that no solution chooses."""
-        if self.problem.tolerance is not None:
-            return True
-        outside, rows = self._rows_outside(compared, inputs)
-        asked = [outside, self.some_rows(inputs, _EXAMINED[self.reference.device])] if rows else [inputs]
-        try:
-            for on in asked:
-                want, evidence = self._measured(on, 1.0, None if rows else seed)
-                evidence = self._with_plain_arithmetic(evidence, on, want, None if rows else seed)
-                pairs = zip(compared, evidence, strict=True)
-                if any(found.bears_plain_arithmetic for output, found in pairs if not output.passed):
-                    return True
-        except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            return True
-        return False
-
-    def _rows_outside(
-        self, compared: Sequence[OutputComparison], inputs: Sequence[Any]
-    ) -> tuple[Sequence[Any], list[int]]:
-        """The inputs of the first rows that a comparison found outside, and which; all, and none, where rows depend on
-        each other."""
-        rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
-        divided = self.oracle.rows(inputs, self.spec)
-        return (divided.together(inputs, rows), rows) if divided and rows else (inputs, [])
-
-    def _measured(
-        self, inputs: Sequence[Any], told_by: float, seed: int | None
-    ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
-        """The oracle's answer and evidence_on(), which later solutions needn't measure again."""
-        answers = []
-
-        def measured() -> tuple[ErrorEvidence, ...]:
-            want, evidence = self.answer_with_evidence(inputs, seed=seed)
-            answers.append(want)
-            return evidence
-
-        evidence = self.lessons.runs.take(seed, "evidence", measured)
-        want = answers[0] if answers else self.whole_answer(inputs, seed)
-        return want, tuple(replace(one, told_by=told_by) for one in evidence)
-
-    def _with_plain_arithmetic(
-        self, evidence: Sequence[ErrorEvidence], inputs: Sequence[Any], want: Sequence[torch.Tensor], seed: int | None
-    ) -> tuple[ErrorEvidence, ...]:
-        units = [one.unit for one in evidence]
-        may_cut = "few_terms" in self.problem.variants
-        errors = self.lessons.runs.take(
-            seed, "plain arithmetic", lambda: plain_errors(units, self.oracle, inputs, want, self.spec.dtypes, may_cut)
-        )
-        return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
-
     def require_shapes(self, answers: Sequence[torch.Tensor]) -> None:
         """Require the shapes of the first answer, whatever inputs hold; of some rows those of a row. Raises:
         InvalidProblem."""
@@ -340,6 +233,10 @@ class Setting:
         """The derived tolerances, for the record. Raises: InvalidProblem."""
         numbered = enumerate(self.evidence)
         return tuple(DerivedTolerance(self.case, n, one.share, one.least, one.errors) for n, one in numbered)
+
+    def examined_rows(self, inputs: Sequence[Any]) -> list[Any]:
+        """The inputs of as many rows as a tolerance is derived from."""
+        return self.some_rows(inputs, _EXAMINED[self.reference.device])
 
     def some_rows(self, inputs: Sequence[Any], elements: int, wanted_row: int = 0) -> list[Any]:
         """The inputs of so many rows that each output has `elements`, as far as the oracle takes them in one piece, but

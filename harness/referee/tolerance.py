@@ -9,15 +9,14 @@ terms cancel is as uncertain as its terms (Higham, Accuracy and Stability of Num
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from harness.model.check import OutputComparison, Tolerance
+from harness.model.check import Tolerance
 from harness.referee.answers.comparison import comparison_of, parts_of
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle, copied
@@ -29,21 +28,10 @@ MARGIN = 2.0
 H200, the largest error of a reformulation changed by less than a factor of 1.25 wherever it was above the least."""
 TOLD_BY = 4.0
 """A wrong answer must lie outside the tolerance by this factor."""
-_FAR = 0.5
-"""The error, in local scales, that isn't sought in other rows where the reference doesn't err so on those examined."""
 _ELEMENTS_OF_AN_ITEM = 256
 """Items of dimension 0 with so many elements have a scale of their own; the root mean square of fewer is chance."""
 _FAINT = 2.0**-10
 """Items far smaller than the rest, such as rows of zeros, are held to this part of the whole output's scale."""
-_UNTRIED = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
-_SAMPLES = 2
-"""The runs with random errors, of which the largest counts."""
-_CUT = 1.25 / MARGIN
-"""Whoever cuts operands errs as measured, but for the order of sums."""
-_UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
-"""Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
-far off."""
-_HALVES = frozenset({torch.float16, torch.bfloat16})
 _TF32_GAIN = 8.0
 """Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
 
@@ -177,78 +165,6 @@ def _errors_of(
                 found[name] = error
         del outputs
     return again, errors
-
-
-def plain_errors(
-    units: Sequence[Tolerance],
-    oracle: Oracle,
-    inputs: Sequence[Any],
-    want: Sequence[torch.Tensor],
-    dtypes: Sequence[torch.dtype],
-    may_cut: bool,
-) -> tuple[float, ...]:
-    """The errors of the plainest arithmetic, which takes long: of serial sums, of convolutions in tf32 that cut instead
-    of rounding, of results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide,
-    Mathematical Functions), and, for outputs in half precision, of all results rounded to it. `want` are the right
-    values, `units` one local scale and `dtypes` the format of each output. `may_cut`: another means tells from cutting
-    who computes in bfloat16, which on average errs no more."""
-    errors = [0.0] * len(want)
-
-    def note(found: Sequence[float]) -> None:
-        errors[:] = map(max, errors, found)
-
-    def distances(outputs: Sequence[torch.Tensor]) -> list[float]:
-        return [distance(*parts) for parts in zip(outputs, want, units, strict=True)]
-
-    with contextlib.suppress(*_UNTRIED):
-        if summed := oracle.summed_serially(inputs):
-            note(distances(summed))
-    with contextlib.suppress(*_UNTRIED):
-        if may_cut and (cut := oracle.cut_to_tf32(inputs)):
-            note([_CUT * error for error in distances(cut)])
-    for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
-        last_places = _UNITS if half is None else _units_of(half)
-        with contextlib.suppress(*_UNTRIED):
-            more = distances(oracle.perturbed(inputs, seed, last_places * _FURTHER))
-            found = distances(oracle.perturbed(inputs, seed, last_places))
-            # An answer that jumps is as far off by less: that tells of the jump alone.
-            triples = zip(found, more, dtypes, strict=True)
-            note([near if half in (None, of) and _GROWS * near < far < math.inf else 0.0 for near, far, of in triples])
-    return tuple(errors)
-
-
-def _units_of(half: torch.dtype) -> float:
-    """The most that rounding to this format costs, in units of float32's last place."""
-    return torch.finfo(half).eps / torch.finfo(torch.float32).eps / 2
-
-
-def may_excuse(tolerances: Sequence[Tolerance], compared: Sequence[OutputComparison]) -> bool:
-    """Say whether these tolerances, or such as other rows may lead to, could admit what a comparison found outside of
-    derived ones, whose relative part counts local scales."""
-    pairs = zip(tolerances, compared, strict=True)
-    return all(
-        found.passed or found.worst <= found.tolerance.growth(new) or found.worst * found.tolerance.rtol <= _FAR
-        for new, found in pairs
-    )
-
-
-def with_errors_among_all(
-    evidence: Sequence[ErrorEvidence],
-    ways: Iterable[tuple[str, Sequence[torch.Tensor]]],
-    rows: Sequence[int],
-    want: Sequence[torch.Tensor],
-) -> tuple[ErrorEvidence, ...]:
-    """Add the errors of these rows among all to evidence on these rows alone, as far as all can be computed: `ways`
-    give the outputs for all, each under its name. `want` are the right values of these. An overflow is no error that
-    anyone may make."""
-    found = list(evidence)
-    with contextlib.suppress(*_UNTRIED):
-        for name, outputs in ways:
-            for number, (one, output, right) in enumerate(zip(found, outputs, want, strict=True)):
-                error = 0.0 if one.unit.is_exact else distance(output[list(rows)], right, one.unit)
-                if math.isfinite(error):
-                    found[number] = replace(one, errors={**one.errors, f"{name} among all": error})
-    return tuple(found)
 
 
 def _distances(

@@ -17,6 +17,7 @@ import torch
 from harness.model.check import Tolerance
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle
+from harness.referee.excuses import with_errors_among_all
 from harness.referee.inputs.draws import draw_variants, make_inputs
 from harness.referee.inputs.variants import MODERATE
 from harness.referee.judgement import judge_values
@@ -30,7 +31,6 @@ from harness.referee.tolerance import (
     rms,
     unit_of,
     values_around,
-    with_errors_among_all,
 )
 from harness.workspace.problem import load_problem
 from tests.machine import ROOT

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
+from harness.referee import excuses
 from harness.referee.answers import serial_sums
 from harness.referee.answers.serial_sums import serially
 from harness.referee.judgement import judge_values
-from harness.referee.setting import Setting
 from tests.referee.inputs.test_variants import made
 
 
@@ -177,7 +177,7 @@ def test_what_was_excused_once_needs_no_evidence_in_other_draws(
             plain = inputs.sum(1)
         (compared,) = judge_values([plain], [inputs], setting)
         assert compared.passed
-        monkeypatch.setattr(Setting, "evidence_against", None)  # raises where it is called
+        monkeypatch.setattr(excuses, "evidence_against", None)  # raises where it is called
 
 
 def test_a_row_of_next_to_nothing_excuses_no_other(tmp_path: Path) -> None:

@@ -1,0 +1,205 @@
+"""Excuses for values outside of a derived tolerance: the errors of the reference itself on the very inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from harness.model.check import OutputComparison, Tolerance
+from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.setting import Setting
+from harness.referee.tolerance import MARGIN, TOLD_BY, ErrorEvidence, distance
+
+_FAR = 0.5
+"""The error, in local scales, that isn't sought in other rows where the reference doesn't err so on those examined."""
+_UNTRIED = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
+_SAMPLES = 2
+"""The runs with random errors, of which the largest counts."""
+_CUT = 1.25 / MARGIN
+"""Whoever cuts operands errs as measured, but for the order of sums."""
+_UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
+"""Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
+far off."""
+_HALVES = frozenset({torch.float16, torch.bfloat16})
+
+
+def loosened(
+    setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float, seed: int | None
+) -> tuple[Tolerance, ...]:
+    """Loosen the tolerances of a comparison by evidence_against() it, as far as a wrong element stays outside by the
+    factor `told_by`; as they are where that can't excuse it."""
+    tolerances = tuple(output.tolerance for output in compared)
+    if setting.problem.tolerance is not None:
+        return tolerances
+    try:
+        evidence = evidence_against(setting, compared, inputs, told_by, seed)
+    except _UNTRIED:
+        return tolerances
+    milder = tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
+    return milder if may_excuse(milder, compared) else tolerances
+
+
+def remember_excuse(setting: Setting, first: tuple[Tolerance, ...], milder: tuple[Tolerance, ...]) -> None:
+    """Remember what excused a comparison that began with `first`: the factor by which all of a tolerance has grown, and
+    not the relative part alone, as it does for rows whose right answers are next to nothing. A wrong element stays
+    outside."""
+    triples = zip(first, milder, setting.evidence, strict=True)
+    setting.excused[first] = tuple(
+        one if one.is_exact else one.times(max(1, min(one.least_growth(new), found.loosest.rtol / one.rtol)))
+        for one, new, found in triples
+    )
+
+
+def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None) -> bool:
+    """Say whether a variant may blame: whether the plainest arithmetic errs less than a wrong element, in an output
+    that a comparison found outside of a derived tolerance. An honest kernel may err by as much. Where rows are
+    independent, those outside must show it, and others that no solution chooses."""
+    if setting.problem.tolerance is not None:
+        return True
+    outside, rows = _rows_outside(setting, compared, inputs)
+    asked = [outside, setting.examined_rows(inputs)] if rows else [inputs]
+    seed = None if rows else seed
+    try:
+        for on in asked:
+            want, evidence = _measured(setting, on, 1.0, seed)
+            evidence = _with_plain_arithmetic(setting, evidence, on, want, seed)
+            pairs = zip(compared, evidence, strict=True)
+            if any(found.bears_plain_arithmetic for output, found in pairs if not output.passed):
+                return True
+    except _UNTRIED:
+        return True
+    return False
+
+
+def evidence_against(
+    setting: Setting,
+    compared: Sequence[OutputComparison],
+    inputs: Sequence[Any],
+    told_by: float = TOLD_BY,
+    seed: int | None = None,
+) -> tuple[ErrorEvidence, ...]:
+    """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by themselves,
+    among all rows, since for fewer cuDNN may choose an algorithm that errs less, and in the plainest arithmetic where
+    that may excuse it. `seed`: as for Setting.whole_answer().
+
+    Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
+    """
+    on, rows = _rows_outside(setting, compared, inputs)
+    seed = None if rows else seed
+    want, evidence = _measured(setting, on, told_by, seed)
+    if setting.on_gpu and rows:
+        evidence = with_errors_among_all(evidence, setting.oracle.ways(inputs), rows, want)
+    if may_excuse([one.loosest for one in evidence], compared):
+        evidence = _with_plain_arithmetic(setting, evidence, on, want, seed)
+    return evidence
+
+
+def may_excuse(tolerances: Sequence[Tolerance], compared: Sequence[OutputComparison]) -> bool:
+    """Say whether these tolerances, or such as other rows may lead to, could admit what a comparison found outside of
+    derived ones, whose relative part counts local scales."""
+    pairs = zip(tolerances, compared, strict=True)
+    return all(
+        found.passed or found.worst <= found.tolerance.growth(new) or found.worst * found.tolerance.rtol <= _FAR
+        for new, found in pairs
+    )
+
+
+def _rows_outside(
+    setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any]
+) -> tuple[Sequence[Any], list[int]]:
+    """The inputs of the first rows that a comparison found outside, and which; all, and none, where rows depend on each
+    other."""
+    rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
+    divided = setting.oracle.rows(inputs, setting.spec)
+    return (divided.together(inputs, rows), rows) if divided and rows else (inputs, [])
+
+
+def _measured(
+    setting: Setting, inputs: Sequence[Any], told_by: float, seed: int | None
+) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
+    """The oracle's answer and Setting.evidence_on(), which later solutions needn't measure again."""
+    answers = []
+
+    def measured() -> tuple[ErrorEvidence, ...]:
+        want, evidence = setting.answer_with_evidence(inputs, seed=seed)
+        answers.append(want)
+        return evidence
+
+    evidence = setting.lessons.runs.take(seed, "evidence", measured)
+    want = answers[0] if answers else setting.whole_answer(inputs, seed)
+    return want, tuple(replace(one, told_by=told_by) for one in evidence)
+
+
+def with_errors_among_all(
+    evidence: Sequence[ErrorEvidence],
+    ways: Iterable[tuple[str, Sequence[torch.Tensor]]],
+    rows: Sequence[int],
+    want: Sequence[torch.Tensor],
+) -> tuple[ErrorEvidence, ...]:
+    """Add the errors of these rows among all to evidence on these rows alone, as far as all can be computed: `ways`
+    give the outputs for all, each under its name. `want` are the right values of these. An overflow is no error that
+    anyone may make."""
+    found = list(evidence)
+    with contextlib.suppress(*_UNTRIED):
+        for name, outputs in ways:
+            for number, (one, output, right) in enumerate(zip(found, outputs, want, strict=True)):
+                error = 0.0 if one.unit.is_exact else distance(output[list(rows)], right, one.unit)
+                if math.isfinite(error):
+                    found[number] = replace(one, errors={**one.errors, f"{name} among all": error})
+    return tuple(found)
+
+
+def _with_plain_arithmetic(
+    setting: Setting,
+    evidence: Sequence[ErrorEvidence],
+    inputs: Sequence[Any],
+    want: Sequence[torch.Tensor],
+    seed: int | None,
+) -> tuple[ErrorEvidence, ...]:
+    units = [one.unit for one in evidence]
+    errors = setting.lessons.runs.take(seed, "plain arithmetic", lambda: _plain_errors(setting, inputs, want, units))
+    return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
+
+
+def _plain_errors(
+    setting: Setting, inputs: Sequence[Any], want: Sequence[torch.Tensor], units: Sequence[Tolerance]
+) -> tuple[float, ...]:
+    """The errors of the plainest arithmetic, which takes long: of serial sums, of convolutions in tf32 that cut instead
+    of rounding, of results two units in the last place off, as CUDA's functions are (CUDA C++ Programming Guide,
+    Mathematical Functions), and, for outputs in half precision, of all results rounded to it. `want` are the right
+    values, and `units` one local scale of each output."""
+    oracle, dtypes, errors = setting.oracle, setting.spec.dtypes, [0.0] * len(want)
+
+    def note(found: Sequence[float]) -> None:
+        errors[:] = map(max, errors, found)
+
+    def distances(outputs: Sequence[torch.Tensor]) -> list[float]:
+        return [distance(*parts) for parts in zip(outputs, want, units, strict=True)]
+
+    with contextlib.suppress(*_UNTRIED):
+        if summed := oracle.summed_serially(inputs):
+            note(distances(summed))
+    with contextlib.suppress(*_UNTRIED):
+        # Few terms tell from cutting who computes in bfloat16, which on average errs no more.
+        if "few_terms" in setting.problem.variants and (cut := oracle.cut_to_tf32(inputs)):
+            note([_CUT * error for error in distances(cut)])
+    for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
+        last_places = _UNITS if half is None else _units_of(half)
+        with contextlib.suppress(*_UNTRIED):
+            more = distances(oracle.perturbed(inputs, seed, last_places * _FURTHER))
+            found = distances(oracle.perturbed(inputs, seed, last_places))
+            # An answer that jumps is as far off by less: that tells of the jump alone.
+            triples = zip(found, more, dtypes, strict=True)
+            note([near if half in (None, of) and _GROWS * near < far < math.inf else 0.0 for near, far, of in triples])
+    return tuple(errors)
+
+
+def _units_of(half: torch.dtype) -> float:
+    """The most that rounding to this format costs, in units of float32's last place."""
+    return torch.finfo(half).eps / torch.finfo(torch.float32).eps / 2
