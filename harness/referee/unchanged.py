@@ -50,11 +50,8 @@ def _hash_of(problem: Problem) -> str | None:
 
 def _changed_of_harness() -> list[Path]:
     """Contents are read only where size, times or the like differ: a touched file is no other."""
-    found = []
-    for path, (facts, digest) in remember_harness().items():
-        if _facts(path) != facts and _digest(path) != digest:
-            found.append(path)
-    return found
+    known = remember_harness().items()
+    return [path for path, (facts, digest) in known if _facts(path) != facts and _digest(path) != digest]
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -54,25 +54,21 @@ class Freezer:
         """Forget a worker that is ended."""
         self.workers = tuple(one for one in self.workers if one is not worker)
 
-    def freeze(self) -> None:
-        """Stop all of them."""
-        self._freeze_others(None)
+    def freeze(self, but: WorkerProcess | None = None) -> None:
+        """Stop all of them `but` this one. A worker that could disturb nobody is stopped with its own process group
+        alone, which takes microseconds."""
+        for worker in self.workers:
+            if worker is not but:
+                worker.pause(thoroughly=len(self.workers) > 1)
 
     def thaw_only(self, worker: WorkerProcess) -> None:
         """Let this one run, and stop all others. It is thawed last, once all lies ready."""
-        self._freeze_others(worker)
+        self.freeze(but=worker)
         worker.resume()
 
     def thaw(self) -> None:
-        """Let all of them run."""
         for worker in self.workers:
             worker.resume()
-
-    def _freeze_others(self, running: WorkerProcess | None) -> None:
-        """A worker that could disturb nobody is stopped with its own process group alone, which takes microseconds."""
-        for worker in self.workers:
-            if worker is not running:
-                worker.pause(thoroughly=len(self.workers) > 1)
 
 
 _STATE_ALIGNMENT = 256

@@ -33,8 +33,8 @@ class _Findings:
     draws: list[Draw] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     facts: set[str] = field(default_factory=set)
-    mutants: dict[tuple[str, int], Mutant] = field(default_factory=dict)
-    trials: dict[tuple[str, int], list[MutantTrial]] = field(default_factory=dict)
+    tried: dict[tuple[str, int], tuple[Mutant, list[MutantTrial]]] = field(default_factory=dict)
+    """The trials of each mutant on each output, by its name and the output's number."""
     complaints: list[str] = field(default_factory=list)
     derived: list[DerivedTolerance] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ def check_problem(
         seed=seed,
         draws=tuple(found.draws),
         skipped=found.skipped,
-        mutants=tuple(_result(key, found) for key in found.mutants),
+        mutants=tuple(_result(*one, output, found) for (_, output), one in found.tried.items()),
         complaints=tuple(dict.fromkeys(found.complaints)),
         derived=tuple(found.derived),
         remarks=tuple(dict.fromkeys(found.remarks)),
@@ -114,9 +114,8 @@ def _examine(setting: Setting, found: _Findings) -> None:
 def _try(mutant: Mutant, examined: Examined, found: _Findings) -> None:
     for number, answer in enumerate(mutant.answers(examined.specimen) or ()):
         if answer is not None:
-            key = (mutant.name, number)
-            found.mutants.setdefault(key, mutant)
-            found.trials.setdefault(key, []).append(_trial(answer, number, examined))
+            _, trials = found.tried.setdefault((mutant.name, number), (mutant, []))
+            trials.append(_trial(answer, number, examined))
 
 
 def _trial(answer: torch.Tensor, number: int, examined: Examined) -> MutantTrial:
@@ -125,17 +124,15 @@ def _trial(answer: torch.Tensor, number: int, examined: Examined) -> MutantTrial
     return MutantTrial(draw.case, draw.variant, worst, are_equal([answer], [examined.specimen.want[number]]))
 
 
-def _result(key: tuple[str, int], found: _Findings) -> MutantResult:
-    name, output = key
-    mutant, trials = found.mutants[key], tuple(found.trials[key])
+def _result(mutant: Mutant, trials: Sequence[MutantTrial], output: int, found: _Findings) -> MutantResult:
     given = mutant.harmless_given
     is_harmless = all(trial.is_identical for trial in trials) and given is not None and given in {"", *found.facts}
     is_let_pass = not is_harmless and not any(trial.caught for trial in trials)
     return MutantResult(
-        name=name,
+        name=mutant.name,
         what=mutant.what,
         output=output,
-        trials=trials,
+        trials=tuple(trials),
         harmless=mutant.harmless if is_harmless else None,
         advice=_advice(mutant, trials[0], output, found) if is_let_pass else None,
     )
