@@ -11,13 +11,13 @@ from harness.devices.base import Host
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.referee.buffers.buffers import open_buffers
-from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
+from harness.referee.buffers.case_turns import CaseTurns, at
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken
 from harness.referee.computed_in import computed_in
 from harness.referee.found import CaseOutcome
-from harness.referee.inputs.draws import Drawn, FairVariants, fair_variants, leave_out
+from harness.referee.inputs.draws import Drawn, fair_variants, leave_out
 from harness.referee.judgement import UnfairVariant, describe_finding, describe_mismatch
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
@@ -104,31 +104,25 @@ def _turns(
     case: CaseTurns, outcome: CaseOutcome, most_calls: int, notify: Notify
 ) -> Iterator[tuple[Sequence[Drawn], bool]]:
     """Yield the draws of each turn, and whether it may be traced."""
-    seeds = case.config.correctness.seeds
+    count = case.config.correctness.seeds
     rng = random.Random(case.setting.seed("turns"))  # what solutions see anyway: a seed repeats it
-    turns = list(islice(drawn_lengths(most_calls, rng), seeds))
-    traced = case.rng.randrange(seeds)
-    next_seed = seeds_of(case.setting, "correctness")
+    turns = list(islice(drawn_lengths(most_calls, rng), count))
+    traced = case.rng.randrange(count)
+    seeds = case.setting.seeds("correctness")
     for index, calls in enumerate(turns):
-        notify(f"checking {case.setting.case} {index + 1}/{seeds}")
-        yield [Drawn(next_seed()) for _ in range(calls)], index == traced
+        notify(f"checking {case.setting.case} {index + 1}/{count}")
+        yield [Drawn(next(seeds)) for _ in range(calls)], index == traced
     if case.setting.repeat not in case.setting.lessons.variants:
         notify(f"trying the reference of {case.setting.case} with other inputs")
-    variants = variants_of(case.setting)
-    for _ in range(0 if variants.drawn else _LEAST_TURNS - seeds):
-        yield [Drawn(next_seed()) for _ in range(most_calls)], False
+    variants = fair_variants(case.setting)
+    for _ in range(0 if variants.drawn else _LEAST_TURNS - count):
+        yield [Drawn(next(seeds)) for _ in range(most_calls)], False
     outcome.remarks += variants.remarks
     far = [one for one in variants.drawn if not one.decides]
     near = [one for one in variants.drawn if one.decides]
     for drawn in (*_in_turns(near, most_calls, rng), *_in_turns(far, most_calls, rng)):
         notify(f"checking {case.setting.case} with other inputs")
         yield drawn, False
-
-
-def variants_of(setting: Setting) -> FairVariants:
-    """Draw the variants, unless an earlier solution has them drawn: by seeds of their own, so that a seed repeats what
-    follows either way."""
-    return fair_variants(setting, iter(seeds_of(setting, "variants"), None), random.Random(setting.seed("variants")))
 
 
 def _judge_turn(

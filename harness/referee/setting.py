@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import math
 import secrets
 import time
@@ -273,6 +274,10 @@ class Setting:
         again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
         again += ("try", *self.tries) if any(self.tries) else ()
         return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
+
+    def seeds(self, *purpose: object) -> Iterator[int]:
+        """Seeds of inputs without end, all of them following from the master seed."""
+        return (self.seed("inputs", *purpose, number) for number in itertools.count())
 
     def check(
         self, seed: int, scope: Scope, outputs: tuple[OutputComparison, ...], variant: str | None = None

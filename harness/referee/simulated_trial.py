@@ -16,7 +16,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.rows import claimed_rows, is_floating, tensors_in
 from harness.referee.audit.custom import TracedCase, no_custom_kernel
 from harness.referee.buffers.buffers import open_buffers
-from harness.referee.buffers.case_turns import CaseTurns, seeds_of, stamped
+from harness.referee.buffers.case_turns import CaseTurns, stamped
 from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.inputs.structure import structure_of
@@ -252,10 +252,10 @@ def is_right_without_launches(setting: Setting, host: Host, worker: WorkerProces
 
 def _draws(case: CaseTurns) -> Iterator[Drawn]:
     """The variants are tried out only if they are asked for, since that takes longest."""
-    next_seed = seeds_of(case.setting, "without launches")
-    yield Drawn(next_seed())
+    seeds = case.setting.seeds("without launches")
+    yield Drawn(next(seeds))
     rng = random.Random(case.setting.seed("without launches"))  # a seed gives the same inputs to all solutions
-    yield from draw_variants(case.setting, iter(next_seed, None), rng).drawn
+    yield from draw_variants(case.setting, seeds, rng).drawn
 
 
 def _is_right(case: CaseTurns, drawn: Drawn) -> bool:

@@ -27,8 +27,9 @@ from harness.referee.buffers.case_turns import CaseTurns, stamped
 from harness.referee.buffers.slots import Capacity
 from harness.referee.buffers.turns import Weights, describe_arm, flag_remarks, tuning_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
-from harness.referee.correctness import Notify, check_case, variants_of
+from harness.referee.correctness import Notify, check_case
 from harness.referee.found import CaseOutcome, Found
+from harness.referee.inputs.draws import fair_variants
 from harness.referee.job import Job
 from harness.referee.mutants.telling import COPY, describe_drawn, describe_neutral, telling
 from harness.referee.sampling import SLOW_S, must_be_sampled
@@ -299,7 +300,7 @@ class Trial:
         if not is_sampled:  # now: later the buffers take the memory
             self.found.tolerances[case] = setting.derived()
             if setting.is_tight:
-                variants_of(setting)
+                fair_variants(setting)
         return setting
 
     def _auditor(self, setting: Setting) -> Auditor:

@@ -23,9 +23,8 @@ from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.laid import KeptRow
 from harness.referee.buffers.slots import Capacity
-from harness.referee.correctness import variants_of
 from harness.referee.found import CaseOutcome
-from harness.referee.inputs.draws import Drawn
+from harness.referee.inputs.draws import Drawn, fair_variants
 from harness.referee.judgement import UnfairVariant, judge_values
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
@@ -694,7 +693,7 @@ def test_a_variant_on_which_plain_arithmetic_errs_like_a_wrong_kernel_blames_nob
     require_passed(outcome)
     large = "negative (times 2^4)"
     assert any(tells(remark, large, "decide nothing") for remark in outcome.remarks)
-    later = variants_of(setting)
+    later = fair_variants(setting)
     assert large not in {drawn.variant.words for drawn in later.drawn if drawn.variant}
     assert any(tells(remark, large, "decide nothing") for remark in later.remarks)
     wrong = computing(lambda x: sharp(x[:, 1:]))

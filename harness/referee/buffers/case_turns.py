@@ -336,12 +336,6 @@ def stamped(failed: SolutionFailed, case: str, drawn: Drawn | None = None) -> So
     return failed
 
 
-def seeds_of(setting: Setting, *purpose: object) -> Callable[[], int]:
-    """A new seed at every call, all of them following from the master seed."""
-    numbers = iter(range(2**62))
-    return lambda: setting.seed("inputs", *purpose, next(numbers))
-
-
 def _bits(values: torch.Tensor) -> torch.Tensor:
     return values.reshape(-1).view(torch.uint8)
 

@@ -62,12 +62,14 @@ def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
     return without_ties(inputs) if has_open_order(setting) else inputs
 
 
-def fair_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
-    """Draw the problem's variants like draw_variants(), or take those that were drawn for an earlier solution."""
+def fair_variants(setting: Setting) -> FairVariants:
+    """Draw the problem's variants, or take those that were drawn for an earlier solution: by seeds of their own, so
+    that a seed repeats what follows either way."""
     known = setting.lessons.variants
     if setting.repeat not in known:
         with setting.lessons.learning():
-            known[setting.repeat] = draw_variants(setting, seeds, rng)
+            rng = random.Random(setting.seed("variants"))
+            known[setting.repeat] = draw_variants(setting, setting.seeds("variants"), rng)
     found: FairVariants = known[setting.repeat]
     return found
 

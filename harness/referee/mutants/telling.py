@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from itertools import count
 
 import torch
 
@@ -129,8 +128,7 @@ def _specimens(setting: Setting) -> Iterator[Specimen]:
     left = setting.rounded(setting.oracle.answer_anywhere(earlier, setting.spec))
     del earlier
     yield _specimen(setting, Drawn(setting.seed("inputs", "telling")), left)
-    seeds = (setting.seed("inputs", "telling", number) for number in count())
-    variants = draw_variants(setting, seeds, random.Random(setting.seed("telling")))
+    variants = draw_variants(setting, setting.seeds("telling"), random.Random(setting.seed("telling")))
     for drawn in (one for one in variants.drawn if one.decides):
         yield _specimen(setting, drawn, left)
 

@@ -17,7 +17,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.audit.auditor import Auditor
 from harness.referee.audit.claims import require_plausible
 from harness.referee.audit.idle_gpu import ProbeKernel
-from harness.referee.buffers.case_turns import CaseTurns, seeds_of
+from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.conduct import Conduct
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.turns import Taken
@@ -85,7 +85,7 @@ class WorkerArms:
         self._is_warm = False
         arms: tuple[ArmName, ...] = (*references, "solution")
         self._count = dict.fromkeys(arms, 0)
-        self._next_seed = {arm: seeds_of(case.setting, phase, arm) for arm in arms}
+        self._seeds = {arm: case.setting.seeds(phase, arm) for arm in arms}
         self._secret = secrets.SystemRandom()
         checked_turns = case.config.timing.checked_turns
         self._judged = set(self._secret.sample(_CERTAIN, min(checked_turns, len(_CERTAIN))))
@@ -188,7 +188,7 @@ class WorkerArms:
         self._judge(taken, is_complete=True)
 
     def _draw(self, arm: ArmName, calls: int) -> list[Drawn]:
-        return [Drawn(self._next_seed[arm]()) for _ in range(calls)]
+        return [Drawn(next(self._seeds[arm])) for _ in range(calls)]
 
     def _probe(self, after: ArmName) -> int | None:
         """Time a probe while all workers are frozen: the GPU is idle then, or somebody has left work on it."""

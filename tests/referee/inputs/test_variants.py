@@ -473,7 +473,7 @@ def test_what_is_found_out_while_memory_is_short_is_for_one_solution_alone(monke
         return fair_inputs(*given)
 
     monkeypatch.setattr(draws, "fair_inputs", short)
-    first = draws.fair_variants(setting, itertools.count(), random.Random(0))
+    first = draws.fair_variants(setting)
     assert first.drawn
     assert setting.lessons.is_short
 
