@@ -34,7 +34,6 @@ class CaseOutcome:
     """True where it is fragile because an output lies in the memory of an earlier one."""
 
     def add(self, check: Check, failed: SolutionFailed | None) -> None:
-        """Add a check, and the failure if it fails."""
         self.checks.append(check)
         self.failed = failed
 

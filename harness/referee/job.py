@@ -14,8 +14,6 @@ from harness.workspace.solution import Solution
 
 @dataclass(frozen=True)
 class Job:
-    """One solution to evaluate, and the settings."""
-
     run: str
     problem: Problem
     solution: Solution

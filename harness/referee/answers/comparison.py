@@ -56,7 +56,6 @@ class Comparison:
                 return
 
     def result(self) -> OutputComparison:
-        """Sum up the pieces so far."""
         return OutputComparison(
             shape=self._shape,
             tolerance=self._tolerance,

@@ -368,7 +368,6 @@ def piece_bytes(device: str) -> int:
 
 
 def count_elements(inputs: Sequence[Any], spec: OutputSpec) -> int:
-    """Count the elements of inputs and outputs together."""
     read = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
     return read + sum(math.prod(shape) for shape in spec.shapes)
 

@@ -101,7 +101,6 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def shape_and_dtype(value: torch.Tensor) -> tuple[Sequence[int], str]:
-    """Return the shape and the dtype's name."""
     return tuple(value.shape), dtype_name(value.dtype)
 
 

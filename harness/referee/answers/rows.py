@@ -109,7 +109,6 @@ def tensors_in(inputs: Iterable[Any]) -> list[torch.Tensor]:
 
 
 def is_floating(value: Any) -> bool:
-    """Say whether an input is a tensor of floating numbers."""
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 

@@ -47,7 +47,6 @@ def accused_of(cases: Sequence[TracedCase], standing: str | None) -> TracedCase 
 
 
 def remarks_on(cases: Sequence[TracedCase]) -> tuple[str, ...]:
-    """Remarks on cases in which the framework did the work."""
     return tuple(f"{one.case}: not the solution's own work: {one.accused}" for one in cases if one.accused)
 
 
@@ -141,5 +140,4 @@ def _require_untimed(trace: Trace, reference: Trace | None, listed: str, least_s
 
 
 def no_custom_kernel(reason: str) -> SolutionFailed:
-    """The failure of a solution whose work is not its own."""
     return SolutionFailed(Verdict.NO_CUSTOM_KERNEL, reason)

@@ -60,8 +60,6 @@ class WallTurn:
 
 @dataclass
 class ArmTurns:
-    """The evidence from the turns of one arm."""
-
     walls: list[WallTurn] = field(default_factory=list)
     tails_ns: list[int] = field(default_factory=list)
     """The time that the device worked on after each timed call's outputs had been copied."""

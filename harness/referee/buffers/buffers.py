@@ -47,11 +47,9 @@ class Freezer:
         self.workers: tuple[WorkerProcess, ...] = ()
 
     def add(self, worker: WorkerProcess) -> None:
-        """Freeze this one with the others from now on."""
         self.workers = (*self.workers, worker)
 
     def remove(self, worker: WorkerProcess) -> None:
-        """Forget a worker that is ended."""
         self.workers = tuple(one for one in self.workers if one is not worker)
 
     def freeze(self, but: WorkerProcess | None = None) -> None:
@@ -79,8 +77,6 @@ _BRIEF_S = 10.0
 
 @dataclass
 class _Slot:
-    """The buffers of one call."""
-
     outputs: list[TensorRef]
     arguments: list[Argument] = field(default_factory=list)
 
@@ -145,7 +141,6 @@ class Buffers:
         self._slots[0].arguments.append(self._argument(value, None))
 
     def attach(self, worker: WorkerProcess, timeout_s: float) -> None:
-        """Give a worker access to every buffer."""
         for number in self._buffers:
             self._attach(worker, number, timeout_s)
         self._attached.append((worker, timeout_s))

@@ -67,7 +67,6 @@ class CaseTurns:
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks on the turns so far."""
         kept = (
             f"{self.setting.case}: fragile: an output lies in the memory of an earlier call's: whoever still holds "
             f"that result sees it change; .clone() what is kept between calls"

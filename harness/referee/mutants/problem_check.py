@@ -28,8 +28,6 @@ from harness.workspace.problem import Problem
 
 @dataclass
 class _Findings:
-    """The findings about a problem so far."""
-
     draws: list[Draw] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     facts: set[str] = field(default_factory=set)
@@ -91,7 +89,6 @@ def check_problem(
 
 
 def _examine(setting: Setting, found: _Findings) -> None:
-    """Try every mutant on a case and its variants."""
     for examined in specimens(setting, found.skipped):
         found.draws.append(examined.draw)
         found.facts |= examined.facts

@@ -95,7 +95,6 @@ class References:
         self._compile_s: dict[ReferenceArm, float] = {}
 
     def admit(self, workers: Mapping[ReferenceArm, WorkerProcess]) -> None:
-        """Add workers that were started later."""
         self._workers |= workers
 
     def make_ready(self, arms: Sequence[ReferenceArm]) -> None:

@@ -162,7 +162,6 @@ class TimedCase:
         return TimedOutcome(timing, tuple(checks), remarks, compiled, described)
 
     def _of_those_ready(self) -> TimingConfig:
-        """The config of those that are there."""
         references = self._references
         return dataclasses.replace(self._timing, baselines=references.baselines, control="control" in references.ready)
 
