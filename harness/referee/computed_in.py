@@ -79,8 +79,6 @@ CHEAPER = {
 }
 """The formats that are looked for, by the problem's precision, the coarsest first. Float16 has the mantissa of tf32,
 and its results where it has the range."""
-_OTHERWISE = {"tf32": "float32"}
-"""The name where nothing cheaper shows, if it isn't the problem's precision."""
 _SUMS = ("bfloat16", "float16")
 """The formats in which sums of products may be kept, unless the problem's precision is float64."""
 _STEPS = (1, 16)
@@ -127,7 +125,7 @@ def computed_in(
     with suppress(Exception):  # the problem runs in formats that it wasn't written for, and nothing hangs on the name
         seen = _seen(setting, inputs, outputs, seed)
         coarse = [float(one.norm()) for one in _effects(setting, seen, CHEAPER[setting.precision][-1], _OPERANDS[:1])]
-        error, own = float(seen.error.norm()), _OTHERWISE.get(setting.precision, setting.precision)
+        error, own = float(seen.error.norm()), "float32" if setting.precision == "tf32" else setting.precision
         if all(error < _NOTHING * effect for effect in coarse):
             return own
         if all(error < _ABSENT * effect for effect in coarse):

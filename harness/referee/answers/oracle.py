@@ -373,7 +373,6 @@ def count_elements(inputs: Sequence[Any], spec: OutputSpec) -> int:
 
 
 def _row_bytes(inputs: Sequence[Any], spec: OutputSpec, rows: Rows) -> int:
-    divided = zip(inputs, rows.axes_of(inputs), strict=True)
-    elements: int = sum(value.numel() for value, axis in divided if axis is not None)
+    elements: int = sum(value.numel() for value, axis in rows.with_axes(inputs) if axis is not None)
     elements += sum(math.prod(shape) for shape in spec.shapes)
     return max(1, _DOUBLE * elements // max(1, rows.count))

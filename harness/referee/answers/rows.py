@@ -32,24 +32,21 @@ class Rows:
 
     def of(self, inputs: Sequence[Any], part: slice) -> list[Any]:
         """The inputs of these rows, as views. Plain values stay as they are."""
-        divided = zip(inputs, self.axes_of(inputs), strict=True)
-        count = part.stop - part.start
-        return [value if axis is None else value.narrow(axis, part.start, count) for value, axis in divided]
+        start, count = part.start, part.stop - part.start
+        return [value if axis is None else value.narrow(axis, start, count) for value, axis in self.with_axes(inputs)]
 
     def together(self, inputs: Sequence[Any], picks: Sequence[int]) -> list[Any]:
         """The inputs of chosen rows, copied in this order."""
-        divided = zip(inputs, self.axes_of(inputs), strict=True)
-        return [_chosen(value, axis, picks) for value, axis in divided]
+        return [_chosen(value, axis, picks) for value, axis in self.with_axes(inputs)]
 
     def fit(self, inputs: Sequence[Any]) -> bool:
         """Say whether these inputs have all rows, so that they can be divided."""
-        divided = zip(inputs, self.axes_of(inputs), strict=True)
-        return all(axis is None or value.shape[axis] == self.count for value, axis in divided)
+        return all(axis is None or value.shape[axis] == self.count for value, axis in self.with_axes(inputs))
 
-    def axes_of(self, inputs: Sequence[Any]) -> list[int | None]:
-        """The axis of each input; None also for what is no tensor."""
+    def with_axes(self, inputs: Sequence[Any]) -> list[tuple[Any, int | None]]:
+        """Each input with its axis; None also for what is no tensor."""
         axes = iter(self.axes)
-        return [next(axes) if isinstance(value, torch.Tensor) else None for value in inputs]
+        return [(value, next(axes) if isinstance(value, torch.Tensor) else None) for value in inputs]
 
 
 def claimed_rows(inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:

@@ -67,16 +67,18 @@ class CaseTurns:
 
     @property
     def remarks(self) -> list[str]:
-        kept = (
-            f"{self.setting.case}: fragile: an output lies in the memory of an earlier call's: whoever still holds "
-            f"that result sees it change; .clone() what is kept between calls"
-        )
-        if self._are_given_back:
-            return [kept] * self.keeps_output
-        return [kept] * self.keeps_output + [
-            f"{self.setting.case}: outputs weren't seen to give torch's allocator their memory back, and there is too "
-            f"little to keep them beside the next call's: sharing between calls is observed only in cases with room"
-        ]
+        remarks = []
+        if self.keeps_output:
+            remarks.append(
+                "fragile: an output lies in the memory of an earlier call's: whoever still holds that result sees it "
+                "change; .clone() what is kept between calls"
+            )
+        if not self._are_given_back:
+            remarks.append(
+                "outputs weren't seen to give torch's allocator their memory back, and there is too little to keep "
+                "them beside the next call's: sharing between calls is observed only in cases with room"
+            )
+        return [f"{self.setting.case}: {remark}" for remark in remarks]
 
     @property
     def has_rows(self) -> bool:

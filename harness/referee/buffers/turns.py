@@ -250,7 +250,9 @@ def absent_language(raised: Raised, backend: BackendName, is_import: bool) -> So
     next_step = f"install {language.name} for the Python that judges: pip install {language.package}"
     if is_refused:
         next_step = f"evaluate on a GPU, with {language.name} installed: nothing runs it elsewhere"
-    return SolutionFailed(Verdict.UNSUPPORTED, f"{language.name}{_place(raised)}", raised.traceback, next_step)
+    frame = _own_frame(raised)
+    where = f" at line {frame['line']}" if frame else ""
+    return SolutionFailed(Verdict.UNSUPPORTED, f"{language.name}{where}", raised.traceback, next_step)
 
 
 def _lacks(language: PythonLanguage, raised: Raised) -> bool:
@@ -260,12 +262,6 @@ def _lacks(language: PythonLanguage, raised: Raised) -> bool:
     missing = _ABSENT.search(raised.message)
     is_missing = raised.type_name in ("ImportError", "ModuleNotFoundError", "NameError")
     return is_missing and missing is not None and missing["module"] == language.module
-
-
-def _place(raised: Raised) -> str:
-    """' at line 3', of the solution's own file; empty where none is told."""
-    frame = _own_frame(raised)
-    return f" at line {frame['line']}" if frame else ""
 
 
 def _own_frame(raised: Raised) -> re.Match[str] | None:
