@@ -53,7 +53,8 @@ def _floor_ns(nbytes: float, ceilings: Ceilings) -> float:
 def _judge_bytes(median_ns: float, nbytes: int, ceilings: Ceilings, seen: Observed) -> str:
     """The remark on a surprising speed. Outputs may still lie in the cache when the clock stops, so that they needn't
     have reached memory. Raises: SolutionFailed where nothing explains the speed."""
-    rate, output_bytes, of_baseline = ceilings.memory.rate, seen.facts.output_bytes, seen.baseline.claimed_call_ns
+    rate, of_baseline = ceilings.memory.rate, seen.baseline.claimed_call_ns
+    output_bytes = sum(output.nbytes for output in seen.facts.outputs)
     baseline_ns = statistics.median(of_baseline) if of_baseline else None
     cached = min(ceilings.cache_bytes, output_bytes + _SURVIVING * ceilings.cache_bytes)
     arithmetic = (

@@ -39,11 +39,6 @@ class Facts:
     least_share: float = 0.0
     """The share of the device's time that own kernels must take by the config."""
 
-    @property
-    def output_bytes(self) -> int:
-        """The size of all outputs of one call."""
-        return sum(output.nbytes for output in self.outputs)
-
 
 @dataclass(frozen=True)
 class WallTurn:
@@ -52,10 +47,6 @@ class WallTurn:
     calls: int
     claimed_ns: int
     wall_ns: int
-
-    @property
-    def unexplained_ns(self) -> int:
-        return self.wall_ns - self.claimed_ns
 
 
 @dataclass

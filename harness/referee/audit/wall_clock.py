@@ -163,7 +163,7 @@ def _remarks(uncertain_ns: float, call_ns: float) -> tuple[str, ...]:
 def _by_length(turns: Sequence[WallTurn]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     for turn in turns:
-        found[turn.calls].append(turn.unexplained_ns)
+        found[turn.calls].append(turn.wall_ns - turn.claimed_ns)
     return {calls: unexplained for calls, unexplained in found.items() if len(unexplained) >= _LEAST_TURNS}
 
 
