@@ -61,7 +61,8 @@ class Recomputed(OperatorMode):
         if is_float32 and "out" not in kwargs and kwargs.get("dtype") in (None, torch.float32):
             kwargs.pop("dtype", None)
             if torch.ops.aten.sum in self._instead and func in decomposed() and all(args[0].shape):
-                with self, contextlib.suppress(RuntimeError):  # a decomposition may take less than the operation
+                # It may take fewer kinds of arguments, or find no memory: then torch's own sum stands, as for _TooMuch.
+                with self, contextlib.suppress(RuntimeError):
                     return decomposed()[func](*args, **kwargs)
             if made := self._instead.get(func.overloadpacket):
                 try:
