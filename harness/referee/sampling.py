@@ -27,7 +27,7 @@ from harness.referee.ceilings.work import work_of
 from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.stretched import PeriodicInput, draws_all, stretched_inputs
-from harness.referee.inputs.variants import has_open_order
+from harness.referee.inputs.ties import has_open_order
 from harness.referee.judgement import describe_finding, failure_of, judge_form, judge_sharing
 from harness.referee.sampled_answer import SampledAnswer
 from harness.referee.setting import Setting

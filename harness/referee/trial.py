@@ -262,9 +262,8 @@ class Trial:
         problem, source = job.problem, job.problem.source_for(case)
         key = (problem.sha256, source, problem.batch_statistics, problem.keeps_parameters, case, job.seed)
         known = lessons.get(key)
-        if known is not None and known.is_short:
+        if known is None or known.is_short:
             known = None
-        if known is None:
             self.notify(f"trying the reference of {case}")
         tries: tuple[int | str, ...] = (job.tries, *job.again)
         setting = prepare_setting(problem, case, job.seed, self.workers.host.torch_device, repeat, known, tries)

@@ -15,20 +15,14 @@ from harness.referee.answers.oracle import copied
 from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of
-from harness.referee.inputs.variants import (
-    Ladder,
-    Variant,
-    endangers_device,
-    has_open_order,
-    in_one_row,
-    is_ambiguous,
-    ladders,
-    without_ties,
-)
+from harness.referee.inputs.ties import has_open_order, without_ties
+from harness.referee.inputs.variants import Ladder, Variant, endangers_device, in_one_row, ladders
 from harness.referee.setting import Setting
 
 _LOOKED_AT = 3
 """The number of draws that must show a structure for it to count."""
+_AMBIGUOUS = ("ties", "few_terms")
+"""Variants with equal values, which have several right answers where an order is open among these."""
 _TRIED = {"cuda": 2**20, "cpu": 2**12}
 """The number of elements of each output on which a variant is tried, where rows are independent."""
 
@@ -92,12 +86,12 @@ def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) ->
     single row."""
     if not _has_floating_inputs(setting) or not setting.problem.variants:
         return FairVariants((), ())
-    source, dtypes = setting.problem.source, setting.spec.dtypes
-    if operation := endangers_device(source):
+    if operation := endangers_device(setting.problem.source):
         return FairVariants((), (f"no input variants: {operation} aborts the device where an input is no probability",))
     structures = seen_structures(setting, seeds)
     drawn, left_out = [], []
-    for name in (name for name in setting.problem.variants if not is_ambiguous(name, source, dtypes)):
+    ambiguous = _AMBIGUOUS if has_open_order(setting) else ()
+    for name in (name for name in setting.problem.variants if name not in ambiguous):
         for ladder in ladders(name, rng):
             found = list(_climb(setting, ladder.keeping(structures), seeds))
             drawn += found

@@ -18,7 +18,7 @@ from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.answers.reference import Reference
 from harness.referee.inputs.draws import Drawn, make_inputs
-from harness.referee.inputs.variants import has_open_order
+from harness.referee.inputs.ties import has_open_order
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import FULL

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from harness.referee.inputs.draws import Drawn, make_inputs
-from harness.referee.inputs.variants import has_open_order, leaves_order_open, without_ties
+from harness.referee.inputs.ties import has_open_order, leaves_order_open, without_ties
 from harness.workspace.open_order import names_choice
 from tests.problem_text import problem_text
 from tests.referee.in_process import checked, setting_of
