@@ -11,7 +11,7 @@ from harness.devices.base import Host
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.referee.buffers.buffers import open_buffers
-from harness.referee.buffers.case_turns import CaseTurns, at
+from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.repetition import judge_call
 from harness.referee.buffers.slots import Capacity, drawn_lengths, split
 from harness.referee.buffers.turns import Taken
@@ -19,7 +19,6 @@ from harness.referee.computed_in import computed_in
 from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, fair_variants, leave_out
 from harness.referee.judgement import UnfairVariant, describe_finding, describe_mismatch
-from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.device import Conditions, Finding
@@ -42,25 +41,18 @@ def check_case(
     config: Config,
     notify: Notify,
     watch: Watch | None,
-    is_sampled: bool,
-    renew: Callable[[], WorkerProcess],
 ) -> CaseOutcome:
-    """Judge the worker's module on one case, `is_sampled` by a few blocks of its launch, after which `renew` gives
-    another worker where one must not know of them. With `watch` a turn, secretly chosen, is traced; not the first, in
-    which a solution may choose among kernels.
+    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced; not the first, in which a
+    solution may choose among kernels.
 
     Raises: SolutionFailed where no comparison came about.
     """
-    with at(setting.case, None):
-        if is_sampled:
-            notify(f"checking {setting.case} (sampled blocks)")
-            return check_sampled(setting, host, worker, config, watch, renew)
-        with open_buffers(setting, host, Capacity()) as buffers:
-            case = CaseTurns(setting, buffers, worker, config)
-            outcome = begin_case(case, notify)
-            take_first(case, outcome, 0)
-            check_turns(case, outcome, buffers.slots, notify, watch)
-            return outcome
+    with open_buffers(setting, host, Capacity()) as buffers:
+        case = CaseTurns(setting, buffers, worker, config)
+        outcome = begin_case(case, notify)
+        take_first(case, outcome, 0)
+        check_turns(case, outcome, buffers.slots, notify, watch)
+        return outcome
 
 
 def begin_case(case: CaseTurns, notify: Notify) -> CaseOutcome:

@@ -24,6 +24,7 @@ from harness.referee.buffers.buffers import Buffers
 from harness.referee.buffers.case_turns import stamped
 from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
+from harness.referee.correctness import Watch
 from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.inputs.stretched import PeriodicInput, draws_all, stretched_inputs
@@ -68,7 +69,7 @@ def check_sampled(
     host: Host,
     worker: WorkerProcess,
     config: Config,
-    watch: Callable[[TurnTaken, int, bool], None] | None,
+    watch: Watch | None,
     renew: Callable[[], WorkerProcess],
 ) -> CaseOutcome:
     """Take one turn of a few blocks of the true launch. `renew` gives a worker that knows nothing of these blocks, in

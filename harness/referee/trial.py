@@ -23,7 +23,7 @@ from harness.referee.audit.custom import TracedCase, accused_of, remarks_on
 from harness.referee.audit.idle_gpu import ProbeKernel
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.buffers import open_buffers
-from harness.referee.buffers.case_turns import CaseTurns, stamped
+from harness.referee.buffers.case_turns import CaseTurns, at, stamped
 from harness.referee.buffers.slots import Capacity
 from harness.referee.buffers.turns import Weights, describe_arm, flag_remarks, tuning_remarks
 from harness.referee.ceilings.work import is_computed_in, work_of
@@ -32,7 +32,7 @@ from harness.referee.found import CaseOutcome, Found
 from harness.referee.inputs.draws import fair_variants
 from harness.referee.job import Job
 from harness.referee.mutants.telling import COPY, describe_drawn, describe_neutral, telling
-from harness.referee.sampling import SLOW_S, must_be_sampled
+from harness.referee.sampling import SLOW_S, check_sampled, must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.timing.arms import Instruments
 from harness.referee.timing.launch_hold import LaunchHold
@@ -223,8 +223,12 @@ class Trial:
         auditor = self._auditor(setting) if is_traced else None
         watch = auditor.check if auditor else None
         host, config = self.workers.host, self.job.config
-        is_sampled = case in self._sampled
-        outcome = check_case(setting, host, self._worker, config, self.notify, watch, is_sampled, self._load_anew)
+        with at(case, None):
+            if case in self._sampled:
+                self.notify(f"checking {case} (sampled blocks)")
+                outcome = check_sampled(setting, host, self._worker, config, watch, self._load_anew)
+            else:
+                outcome = check_case(setting, host, self._worker, config, self.notify, watch)
         self._keep(outcome, setting.varied_for)
         if auditor is None:
             return []

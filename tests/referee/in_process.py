@@ -15,10 +15,11 @@ from harness.cudasim import Toolkit
 from harness.devices.base import Measured
 from harness.devices.sim.host import SimHost
 from harness.model.config import Config, CorrectnessConfig, LimitsConfig
+from harness.referee.buffers.case_turns import at
 from harness.referee.correctness import Watch, check_case
 from harness.referee.found import CaseOutcome
 from harness.referee.job import Job, make_job
-from harness.referee.sampling import must_be_sampled
+from harness.referee.sampling import check_sampled, must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.sandbox.process import Made, SolutionRaised
 from harness.sandbox.wire.device import BufferHandle, Conditions, Finding, KernelRun
@@ -230,9 +231,10 @@ def checked(
     fragile: Literal["remark", "fail"] = "remark",
     turns_s: float | None = None,
 ) -> tuple[CaseOutcome, InProcessWorker]:
-    """What check_case() makes of a module."""
+    """What check_case() makes of a module, or check_sampled() where the case is too large."""
     worker: Any = InProcessWorker(model)
     config = Config(CorrectnessConfig(seeds=seeds, fragile=fragile), limits=LimitsConfig(turns_s=turns_s))
-    is_sampled = must_be_sampled(setting, in_process_host())
-    notify, renew = lambda what: None, lambda: worker
-    return check_case(setting, in_process_host(), worker, config, notify, watch, is_sampled, renew), worker
+    with at(setting.case, None):
+        if must_be_sampled(setting, in_process_host()):
+            return check_sampled(setting, in_process_host(), worker, config, watch, lambda: worker), worker
+        return check_case(setting, in_process_host(), worker, config, lambda what: None, watch), worker

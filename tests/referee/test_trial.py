@@ -18,8 +18,8 @@ from harness.errors import MachineError
 from harness.model.config import Config
 from harness.model.trace import KernelOrigin, Trace, TracedKernel
 from harness.model.verdict import Verdict
-from harness.referee import correctness, simulated_trial
 from harness.referee import sampling as sampling_module
+from harness.referee import simulated_trial
 from harness.referee import trial as trial_module
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.audit.custom import TracedCase
@@ -835,11 +835,13 @@ def test_the_full_shape_knows_the_shrunk_case_of_which_its_inputs_may_be_drawn(
 ) -> None:
     given: dict[str, list[str]] = {}
 
-    def check_case(setting: Any, *args: Any) -> Any:
-        given[setting.case] = list(setting.problem.cases)
-        return correctness.check_case(setting, *args)
+    check = Trial._check_case
 
-    monkeypatch.setattr(trial_module, "check_case", check_case)
+    def check_case(trial: Trial, setting: Any) -> Any:
+        given[setting.case] = list(setting.problem.cases)
+        return check(trial, setting)
+
+    monkeypatch.setattr(Trial, "_check_case", check_case)
     trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest)
     trial.check()
     assert given == {"full": ["full", "shrunk"], "shrunk": ["full", "shrunk"]}
