@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.devices.base import Host
@@ -71,13 +71,13 @@ class SimulatedTrial(Trial):
                 self._sampled.add(case)
                 self._load_anew()
             except SolutionFailed as error:
-                if error.verdict is Verdict.TIMEOUT and is_alone and self._shrink(setting):
+                if error.verdict is Verdict.TIMEOUT and is_alone and self._shrink(with_shrunk_case(setting)):
                     raise self._confirmed(error) from None
                 raise
-        if is_alone and self._shrink(setting):
+        if is_alone and self._shrink(with_shrunk_case(setting)):
             return self._check_full_then_shrunk(self._with_rows(replace(setting, problem=self.job.problem)))
         traced = self._check_case(setting)
-        if is_alone and not self.found.checks and self._shrink(setting, with_bearable_case):
+        if is_alone and not self.found.checks and self._shrink(with_bearable_case(setting)):
             return self._then_shrunk(traced, setting)
         if case != FULL and not any(one.is_compared for one in traced):
             raise SolutionFailed(
@@ -183,7 +183,7 @@ class SimulatedTrial(Trial):
             try:
                 return self._check_case(self._prepare(SHRUNK))
             except TooMuchWork:
-                if not self._shrink(None):
+                if not self._shrink():
                     raise
                 self._load_anew()
 
@@ -201,11 +201,11 @@ class SimulatedTrial(Trial):
         reason = f"more than the simulator can bear at the full shape, without which nothing is decided: {late}"
         return SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU")
 
-    def _shrink(self, full: Setting | None, made: Callable[[Setting], Iterator[Problem]] = with_shrunk_case) -> bool:
-        """Give the problem a small case of the referee's making, the first time for its `full` one, as `made` by that,
-        else a smaller one than it has. Return False where there is none."""
-        if full is not None:
-            self._shrunk = made(full)
+    def _shrink(self, shrunk: Iterator[Problem] | None = None) -> bool:
+        """Give the problem the first small case of these of the referee's making, else a smaller one than it has.
+        Return False where there is none."""
+        if shrunk is not None:
+            self._shrunk = shrunk
         problem = next(self._shrunk, None)
         if problem is None:
             return False

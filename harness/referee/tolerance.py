@@ -217,12 +217,12 @@ def _has_large_items(want: torch.Tensor) -> bool:
 
 def reaches(limit: float, got: torch.Tensor, want: torch.Tensor, unit: Tolerance) -> bool:
     """Say whether an error is as many local scales, without a look at all of a large output where one is."""
-    return distance(got, want, unit, enough=limit) >= limit
+    return comparison_of(got, want, unit, enough=limit).worst >= limit
 
 
-def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance, enough: float = math.inf) -> float:
-    """The largest error in local scales; of what is compared until one reaches `enough`."""
-    return comparison_of(got, want, unit, enough=enough).worst
+def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance) -> float:
+    """The largest error in local scales."""
+    return comparison_of(got, want, unit).worst
 
 
 def least_for(dtype: torch.dtype, precision: str | None) -> float:
