@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from harness.builder import extension_cache, triton_cache
@@ -29,7 +28,7 @@ from harness.workspace.source_hash import judged_files
 
 
 @dataclass(frozen=True)
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """Starts workers. `memory_gib` bounds the resident host memory of each; None: most of what is free.
 
     Setting `stop` makes every wait for a worker raise Interrupted. As a context manager it ends its fork servers.
@@ -108,10 +107,7 @@ class Workers:
         self.end_idle()
         self.servers.close()
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _idle_worker(self, launch: Launch, wanted: tuple[object, ...] | None) -> WorkerProcess | None:

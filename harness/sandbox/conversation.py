@@ -45,25 +45,21 @@ class Conversation:
         self._socket = sock
         self._stop = stop
         self._look = look
+        self._nonce, self._request = "", Request()
         self._timeout_s = self._deadline = 0.0
         self._spoke_at = math.inf
 
     def ask(self, request: Request, timeout_s: float, descriptors: Sequence[int]) -> Reply:
         """The answer to a question. Raises: WrongAnswer, PeerClosed, TimeoutError, Interrupted, what `look` raises."""
-        nonce = secrets.token_hex(16)
         self.give_time(timeout_s)
         self._socket.settimeout(timeout_s)  # sending too must end
-        self.say(nonce, request, descriptors)
-        answered, reply = self.hear()
-        if answered != nonce:
-            raise WrongAnswer("answered with a nonce that was not asked with")
-        if type(reply) not in (Raised, ANSWERS[type(request)]):
-            raise WrongAnswer(f"answered {type(request).__name__} with {type(reply).__name__}")
-        return reply
+        self.say(request, descriptors)
+        return self.hear()
 
-    def say(self, nonce: str, request: Request, descriptors: Sequence[int] = ()) -> None:
+    def say(self, request: Request, descriptors: Sequence[int] = ()) -> None:
         """Send a question. Raises: PeerClosed, TimeoutError."""
-        send_frame(self._socket, envelope(nonce, request), descriptors)
+        self._nonce, self._request = secrets.token_hex(16), request
+        send_frame(self._socket, envelope(self._nonce, request), descriptors)
 
     def give_time(self, timeout_s: float) -> None:
         """Start the time for what is heard next."""
@@ -71,15 +67,20 @@ class Conversation:
         self._deadline = time.monotonic() + timeout_s
         self._spoke_at = math.inf
 
-    def hear(self) -> tuple[str, Reply]:
-        """The nonce and the message that come next. Raises: as ask()."""
+    def hear(self) -> Reply:
+        """The answer to the last question. Raises: as ask()."""
         try:
             frame, received = receive_frame(self._socket, self._wait, bounded_int)
             for descriptor in received:
                 os.close(descriptor)
-            return open_envelope(frame, REPLIES)
+            nonce, reply = open_envelope(frame, REPLIES)
         except FrameError as error:
             raise WrongAnswer(f"sent what is no message: {error}") from None
+        if nonce != self._nonce:
+            raise WrongAnswer("answered with a nonce that was not asked with")
+        if type(reply) not in (Raised, ANSWERS[type(self._request)]):
+            raise WrongAnswer(f"answered {type(self._request).__name__} with {type(reply).__name__}")
+        return reply  # type: ignore[no-any-return]
 
     def require_silence(self) -> None:
         """A worker is silent between its answer and the next question; an end of file means that it is gone.

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import secrets
 import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Protocol
 
 from harness.errors import Interrupted, MachineError
@@ -29,12 +28,11 @@ from harness.sandbox.start import Launch, StartedWorker
 from harness.sandbox.usage import ExceededLimit, Usage
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.wire.frames import READY, PeerClosed
+from harness.sandbox.wire.frames import PeerClosed
 from harness.sandbox.wire.layout import files_folder, scratch_folder
 from harness.sandbox.wire.means import CONTAINER, Level, is_at_least, is_in_container, level_of
 from harness.sandbox.wire.messages import (
     Construct,
-    Done,
     Load,
     Raised,
     Ready,
@@ -108,7 +106,7 @@ class Attendant(Protocol):
 
 
 @dataclass(eq=False)
-class WorkerProcess:
+class WorkerProcess(AbstractContextManager["WorkerProcess"]):
     """A context manager; on exit the process group is dead and waited for."""
 
     launch: Launch
@@ -123,9 +121,8 @@ class WorkerProcess:
         self._started = StartedWorker(self.launch, self.servers, self.stop)
         self._output = self._started.output
         self._conversation = Conversation(self._started.socket, self.stop, self._look)
-        self._warm_up_nonce = secrets.token_hex(16)
         with contextlib.suppress(PeerClosed):  # it has ended, as await_start() will find
-            self._conversation.say(self._warm_up_nonce, WarmUp())
+            self._conversation.say(WarmUp())
         self._look_at_host()
         self._excess: ExceededLimit | None = None
         self._is_ready = self._has_failed = False
@@ -193,21 +190,17 @@ class WorkerProcess:
             return
         self._conversation.give_time(START_S)
         try:
-            for expected, kind in ((READY, Ready), (self._warm_up_nonce, Done)):
-                nonce, reply = self._conversation.hear()
-                if isinstance(reply, Raised):
-                    raise MachineError(f"a worker didn't start: {reply.type_name}: {reply.message}")
-                if nonce != expected or not isinstance(reply, kind):
-                    raise MachineError("a worker didn't start: it sent something else first")
-                if isinstance(reply, Ready):
-                    around = (CONTAINER,) if is_in_container() else ()
-                    self.protections = (*reply.protections, *around)
-                    self._require_confinement()
+            reply = self._conversation.hear()
         except (PeerClosed, TimeoutError, WrongAnswer, SolutionFailed) as error:
             self._has_failed = True
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
+        if isinstance(reply, Raised):
+            raise MachineError(f"a worker didn't start: {reply.type_name}: {reply.message}")
+        assert isinstance(reply, Ready)
+        self.protections = (*reply.protections, *((CONTAINER,) if is_in_container() else ()))
+        self._require_confinement()
         self._is_ready = True
 
     @property
@@ -327,10 +320,7 @@ class WorkerProcess:
         finally:
             self._started.close()
 
-    def __enter__(self) -> WorkerProcess:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _look_at_host(self) -> None:

@@ -38,11 +38,13 @@ from harness.sandbox.wire.messages import (
     FlagChange,
     Load,
     Loaded,
+    Ready,
     Rehearse,
     Step,
     TakeTurn,
     TensorRef,
     TurnTaken,
+    WarmUp,
 )
 from harness.sandbox.wire.structure import unpack
 from harness.worker.extensions import Extensions
@@ -57,9 +59,10 @@ from harness.worker.triton_tuning import TritonTuning, take_lent
 class Arm:
     """One module on one device. `load`, then `construct`, then turns; constructing again replaces the module."""
 
-    def __init__(self, device: WorkerDevice, extensions: Extensions) -> None:
+    def __init__(self, device: WorkerDevice, extensions: Extensions, protections: tuple[str, ...] = ()) -> None:
         self.device = device
         self.extensions = extensions
+        self._protections = protections
         self._buffers: dict[int, torch.Tensor] = {}
         self._class: Any = None  # the solution's nn.Module subclass
         self._model: Any = None
@@ -74,6 +77,10 @@ class Arm:
     def model(self) -> Any:
         """The module that construct() made, as turns call it."""
         return self._model
+
+    def warm_up(self, request: WarmUp) -> Ready:
+        self.device.warm_up()
+        return Ready(self._protections)
 
     def load(self, request: Load) -> Loaded:
         """Load a file. It raises whatever the file raises at import; AttributeError where the class is missing."""

@@ -30,7 +30,7 @@ FIXED = {
     "harness.cudasim.loaded.Runtime": "_report _error_string _synchronize _reset_errors _sample_blocks _limit_work "
     "_trace _mark_written _next_place _note_gap _note_stream _begin_capture _end_capture _captured _current_stream",
     "harness.devices.sim.device.SimDevice": "_runtime _triton",
-    "harness.worker.arm.Arm": "device extensions _buffers _sharing _tuning",
+    "harness.worker.arm.Arm": "device extensions _protections _buffers _sharing _tuning",
     "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded _architectures",
 }
 """Fixed attributes of each class whose objects measure, and of what asks them."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from harness.devices.base import WorkerDevice
-from harness.sandbox.wire.frames import READY, PeerClosed, envelope, open_envelope, receive_frame, send_frame
+from harness.sandbox.wire.frames import PeerClosed, envelope, open_envelope, receive_frame, send_frame
 from harness.sandbox.wire.messages import (
     REQUESTS,
     Attach,
@@ -27,7 +27,6 @@ from harness.sandbox.wire.messages import (
     GiveBack,
     Load,
     Raised,
-    Ready,
     Rehearse,
     Reply,
     Request,
@@ -53,14 +52,13 @@ _LIBRARIES = (_OURS, f"{Path(torch.__file__).parents[1]}/", f"{Path(traceback.__
 
 
 def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, protections: tuple[str, ...]) -> None:
-    """Say what confines this process, then answer requests in order. Ends when the socket closes."""
+    """Answer requests in order; `protections` are what confines this process. Ends when the socket closes."""
     torch.set_grad_enabled(False)
     if "OMP_NUM_THREADS" not in os.environ:  # torch was imported by a process with more CPUs
         torch.set_num_threads(min(torch.get_num_threads(), len(os.sched_getaffinity(0))))
-    arm = Arm(device, extensions)
+    arm = Arm(device, extensions, protections)
     # Held here: a solution that puts its own in this module's names changes nothing, and is found out by the guard.
     send, receive, wrap, unwrap, answer = send_frame, receive_frame, envelope, open_envelope, _answer
-    send(sock, wrap(READY, Ready(protections)))
     while True:
         try:
             frame, descriptors = receive(sock)
@@ -126,7 +124,7 @@ def _says_nothing(last: traceback.FrameSummary, others: Sequence[traceback.Frame
 def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
     device, extensions = arm.device, arm.extensions
     answers: dict[type, Callable[[Any], Reply | None]] = {
-        WarmUp: lambda _: device.warm_up(),
+        WarmUp: arm.warm_up,
         TryTrace: lambda _: TraceTried(device.can_trace()),
         Load: arm.load,
         Attach: lambda attach: arm.attach(attach, descriptors[0] if descriptors else None),

@@ -22,8 +22,8 @@ from harness.errors import Interrupted, MachineError
 from harness.sandbox.family import has_ended
 from harness.sandbox.fork_server import ForkServer, ForkServers
 from harness.sandbox.start import Launch, StartedWorker, make_launch, surroundings_of
-from harness.sandbox.wire.frames import READY, open_envelope, receive_frame
-from harness.sandbox.wire.messages import REPLIES
+from harness.sandbox.wire.frames import envelope, open_envelope, receive_frame, send_frame
+from harness.sandbox.wire.messages import REPLIES, Ready, WarmUp
 from harness.sandbox.wire.sandbox import MARK
 from tests.fork_servers import OwnForkServers
 from tests.workspace.made import write_files
@@ -64,9 +64,10 @@ def start(servers: ForkServers, tmp_path: Path) -> Iterator[Start]:
         def started(launch: Launch | None = None, among: ForkServers = servers) -> StartedWorker:
             worker = StartedWorker(launch or launch_of(tmp_path), among, threading.Event())
             stack.callback(worker.close)
+            send_frame(worker.socket, envelope("ab12", WarmUp()))
             assert select.select([worker.socket], [], [], 120)[0]
             frame, _ = receive_frame(worker.socket)
-            assert open_envelope(frame, REPLIES)[0] == READY
+            assert isinstance(open_envelope(frame, REPLIES)[1], Ready)
             return worker
 
         yield started

@@ -129,13 +129,15 @@ def test_a_fork_server_and_its_workers_live_inside_and_end_with_it(workspace: Pa
     text = """
 import json, os, sys, threading, time
 from pathlib import Path
-from harness.sandbox.wire.frames import receive_frame
+from harness.sandbox.wire.frames import envelope, receive_frame, send_frame
+from harness.sandbox.wire.messages import WarmUp
 from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.start import StartedWorker, Surroundings, make_launch
 hidden, cache = map(Path, sys.argv[1:])
 servers = ForkServers()
 launch = make_launch("cuda", cache, [], {"CUDA_VISIBLE_DEVICES": ""}, Surroundings((hidden,)))
 worker = StartedWorker(launch, servers, threading.Event())
+send_frame(worker.socket, envelope("ab12", WarmUp()))
 frame, _ = receive_frame(worker.socket)
 pid = worker.process.pid
 status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)

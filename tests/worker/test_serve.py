@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from harness.sandbox.wire.frames import READY, envelope, open_envelope, receive_frame, send_frame
-from harness.sandbox.wire.messages import REPLIES, Done, Raised, Ready, WarmUp
+from harness.sandbox.wire.frames import envelope, open_envelope, receive_frame, send_frame
+from harness.sandbox.wire.messages import REPLIES, Raised, Ready, WarmUp
 from harness.worker.serve import serve
 
 
@@ -45,19 +45,17 @@ def served(device: Any) -> Iterator[socket.socket]:
     theirs.close()
 
 
-def test_a_worker_stands_before_it_touches_the_device() -> None:
+def test_a_worker_stands_once_its_device_is_warm() -> None:
     device = ColdDevice()
     with served(device) as ours:
-        assert open_envelope(receive_frame(ours)[0], REPLIES) == (READY, Ready(("own user",)))
         assert device.warmed_up == 0
         send_frame(ours, envelope("ab12", WarmUp()))
-        assert open_envelope(receive_frame(ours)[0], REPLIES) == ("ab12", Done())
+        assert open_envelope(receive_frame(ours)[0], REPLIES) == ("ab12", Ready(("own user",)))
         assert device.warmed_up == 1
 
 
 def test_a_device_that_cannot_be_used_is_told() -> None:
     with served(ColdDevice(RuntimeError("CUDA error: out of memory"))) as ours:
-        receive_frame(ours)
         send_frame(ours, envelope("ab12", WarmUp()))
         nonce, reply = open_envelope(receive_frame(ours)[0], REPLIES)
         assert nonce == "ab12"

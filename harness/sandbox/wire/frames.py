@@ -98,10 +98,6 @@ def _close_all(descriptors: Sequence[int]) -> None:
         os.close(descriptor)
 
 
-READY = "ready"
-"""The nonce of the one message that a worker sends unasked: it stands, and no code of a solution has run yet."""
-
-
 def envelope(nonce: str, message: object) -> dict[str, Any]:
     return {"nonce": nonce, "message": type(message).__name__, "content": encode(message)}
 

@@ -50,7 +50,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class WarmUp(Request):
-    """Pay now what the first use of the device costs. The first request, before any code of a solution."""
+    """Pay now what the first use of the device costs. The first request, before any code of a solution: its answer says
+    that the worker stands."""
 
 
 @dataclass(frozen=True)
@@ -384,8 +385,7 @@ class Described(Reply):
 
 @dataclass(frozen=True)
 class Ready(Reply):
-    """The message that the worker stands, sent once, unasked. `protections` names the means that confine it, see
-    worker.confinement."""
+    """The worker stands. `protections` names the means that confine it, see worker.confinement."""
 
     protections: tuple[str, ...]
 
@@ -409,7 +409,7 @@ class Raised(Reply):
 
 
 ANSWERS: dict[type, type] = {
-    WarmUp: Done,
+    WarmUp: Ready,
     GiveBack: Done,
     TryTrace: TraceTried,
     Load: Loaded,
@@ -425,4 +425,4 @@ ANSWERS: dict[type, type] = {
 }
 """The one kind of reply, besides Raised, that a request can have."""
 REQUESTS: dict[str, type] = {cls.__name__: cls for cls in ANSWERS}
-REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Ready, *ANSWERS.values(), Raised)}
+REPLIES: dict[str, type] = {cls.__name__: cls for cls in (*ANSWERS.values(), Raised)}
