@@ -34,7 +34,7 @@ from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCal
 
 _MOST_CALLS = 16
 _KEPT_BYTES = 2**26
-_OWN_FILES = ("gpu_compilation.py", "cubin.py", "refusals.py", "slim_build.py", "headers", "absent_headers")
+_OWN_FILES = ("gpu_compilation.py", "cubin.py", "slim_build.py", "headers", "absent_headers")
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,13 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.sandbox.wire.layout import scratch_folder, solutions_folder
 from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
 from harness.worker.cubin import constant_bytes
-from harness.worker.refusals import is_final
-from harness.worker.slim_build import HEADERS, needs_full_headers, write_headers
+from harness.worker.slim_build import HEADERS, is_final, needs_full_headers, write_headers
 
 ABSENT = Path(__file__).parent / "absent_headers"
 SIMULATED = "sm_90"
@@ -107,39 +106,39 @@ def _placed(call: NvccCall, place: Path, folder: Path) -> NvccCall:
     return replace(call, source=str(source), arguments=tuple(arguments))
 
 
+@dataclass(frozen=True)
 class _GpuCompilation:
     """One file for one architecture."""
 
-    def __init__(self, nvcc: str, call: NvccCall, place: Path, architecture: str) -> None:
-        self._nvcc = nvcc
-        self._call = call
-        self._place = place
-        self._architecture = architecture
+    nvcc: str
+    call: NvccCall
+    place: Path
+    architecture: str
 
     def run(self) -> NvccRun:
         """Compile with slim headers where that may do; what fails for want of a header may be right, and is tried with
         all."""
-        is_slim = not needs_full_headers(self._call.text)
+        is_slim = not needs_full_headers(self.call.text)
         run = self._run_with(self._slim_headers() if is_slim else [])
-        if is_slim and run.exit_code and not run.refuses_command and not is_final(run.output, HEADERS):
+        if is_slim and run.exit_code and not run.refuses_command and not is_final(run.output):
             first_s = run.seconds
             run = self._run_with([])
             return replace(run, seconds=first_s + run.seconds)
         return run
 
     def _slim_headers(self) -> list[str]:
-        generated = self._place / "headers"
-        write_headers(generated, self._call.text, self._call.text)
+        generated = self.place / "headers"
+        write_headers(generated, self.call.text, self.call.text)
         return [f"-I{generated}", f"-I{HEADERS}"]
 
     def _run_with(self, first: list[str]) -> NvccRun:
-        cubin, log = self._place / "out.cubin", self._place / "log"
+        cubin, log = self.place / "out.cubin", self.place / "log"
         started = time.monotonic()
         with log.open("wb") as file:
-            command = [self._nvcc, "-cubin", f"-arch={self._architecture}", *first, *cubin_arguments(self._call)]
-            command += ["-Xptxas=-v", f"-Xcompiler=-idirafter,{ABSENT}", self._call.source, "-o", str(cubin)]
+            command = [self.nvcc, "-cubin", f"-arch={self.architecture}", *first, *cubin_arguments(self.call)]
+            command += ["-Xptxas=-v", f"-Xcompiler=-idirafter,{ABSENT}", self.call.source, "-o", str(cubin)]
             code = subprocess.run(
-                command, cwd=self._place, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+                command, cwd=self.place, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
             ).returncode
         seconds = time.monotonic() - started
         output = _ends_of(log)
@@ -147,7 +146,7 @@ class _GpuCompilation:
         refusal = self._refused_command() if code and "nvcc fatal" in output else None
         cubin.unlink(missing_ok=True)
         return NvccRun(
-            architecture=self._architecture,
+            architecture=self.architecture,
             exit_code=code,
             seconds=seconds,
             output=refusal or output,
@@ -158,10 +157,10 @@ class _GpuCompilation:
     def _refused_command(self) -> str | None:
         """Return what nvcc says of the command as the build gave it, where it refuses that: then ours isn't at
         fault."""
-        command = [self._nvcc, "--dryrun", *self._call.arguments]
+        command = [self.nvcc, "--dryrun", *self.call.arguments]
         try:
             tried = subprocess.run(
-                command, cwd=self._place, stdin=subprocess.DEVNULL, capture_output=True, timeout=_DRY_RUN_S
+                command, cwd=self.place, stdin=subprocess.DEVNULL, capture_output=True, timeout=_DRY_RUN_S
             )
         except subprocess.TimeoutExpired:
             return None

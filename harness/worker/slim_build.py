@@ -15,6 +15,7 @@ import inspect
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,7 +26,6 @@ from torch.utils import cpp_extension
 
 HEADERS = Path(__file__).parent / "headers"
 _SIDE_BY_SIDE = Path(__file__).parent / "nvcc_side_by_side.py"
-_REFUSALS = Path(__file__).parent / "refusals.py"
 
 _KNOWN = {"name", "sources", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags",
           "extra_ldflags", "extra_include_paths", "build_directory", "verbose", "keep_intermediates", "with_cuda",
@@ -46,6 +46,24 @@ _INCLUDE = re.compile(r'#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
 _USES_NAMESPACE = re.compile(r"using\s+namespace\s+(torch|at)\b")
 # What ATen/TensorOperators.h and the binding use.
 _ALWAYS = {"empty", "empty_like"}
+
+_ERROR = re.compile(r"^[^\s:(][^:(]*(?:\(\d+\)|:\d+(?::\d+)?): (?:fatal )?error\b[^:]*: (?P<message>.*)$", re.MULTILINE)
+_OF_LANGUAGE = re.compile(
+    r"calling a __host__ function|extended-lambda|^expected an? |^identifier .* in device code$"
+    r"|^no suitable (conversion function|constructor)|^(class|struct) .* has no member"
+    r"|^(argument|a value) of type .*(incompatible|cannot be)|has already been declared|^expression must (have|be)"
+)
+"""The errors of nvcc that are of the language alone, or of classes, to which no other header adds a member or a
+conversion."""
+_OF_ASSEMBLER = re.compile(r"^ptxas\b.*\b(error|fatal)\b", re.MULTILINE)
+_UNKNOWN = re.compile(
+    r"error: (?:identifier \"(\w+)\" is undefined"
+    r"|(?:namespace|class|struct|union) \".*\" has no (?:actual )?member \"(\w+)\""
+    r"|['‘](?:\w+::)*(\w+)['’] (?:was not declared in this scope|has not been declared|is not a member of )"
+    r"|.* has no member named ['‘](\w+)['’])"
+)
+"""The errors of nvcc and g++ that name what isn't declared."""
+_ASKED_S = 20
 
 
 def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any] | None:
@@ -98,7 +116,7 @@ def side_by_side_nvcc() -> Iterator[None]:
 @functools.cache
 def headers_digest() -> str:
     """Return a digest that changes with anything that decides how a slim build comes out."""
-    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE, _REFUSALS]
+    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
@@ -155,3 +173,53 @@ def _write(header: Path, included: Iterable[str]) -> None:
 
 
 _ATEN_OPS = Path(torch.__file__).parent / "include" / "ATen" / "ops"
+
+
+# ---- Signs in a compiler's log that a text compiles under no headers at all, so that there is no need to try more.
+
+
+def is_final(log: str) -> bool:
+    """Say whether a log of errors shows that no other headers would help: an error of the assembler, a name that no
+    header has, or none but errors of the language."""
+    messages = [match["message"] for match in _ERROR.finditer(log)]
+    if _OF_ASSEMBLER.search(log) or (messages and all(map(_OF_LANGUAGE.search, messages))):
+        return True
+    try:
+        return bool(names_unknown_to_all_headers(log))
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def names_unknown_to_all_headers(log: str) -> set[str]:
+    """Return the names of which a log says that they aren't declared, and that stand in no file of torch's headers,
+    CUDA's and the host compiler's. What is said of lines in our own headers doesn't count."""
+    said = (line for line in log.splitlines() if str(HEADERS) not in line)
+    names = {name for line in said for match in _UNKNOWN.finditer(line) for name in match.groups() if name}
+    # torch pastes a k before the names of some constants (kHalf): these aren't written out anywhere.
+    sought = {name: name.removeprefix("k").encode() for name in names}
+    for path in _files():
+        if not sought:
+            break
+        content = path.read_bytes()
+        sought = {name: word for name, word in sought.items() if word not in content}
+    return set(sought)
+
+
+def _files() -> Iterator[Path]:
+    folders = [Path(torch.__file__).parent / "include", *_folders_of_compiler()]
+    if cpp_extension.CUDA_HOME:
+        folders.append(Path(cpp_extension.CUDA_HOME) / "include")
+    for folder in dict.fromkeys(path.resolve() for path in folders):
+        for place, _, names in os.walk(folder):
+            yield from (path for name in names if (path := Path(place, name)).is_file())
+
+
+def _folders_of_compiler() -> list[Path]:
+    """List where the host's compiler looks for headers, by its own word.
+
+    Raises: OSError, subprocess.SubprocessError.
+    """
+    command = [*shlex.split(os.environ.get("CXX") or "c++"), "-E", "-v", "-x", "c++", os.devnull]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_ASKED_S).stderr
+    _, _, listed = told.rpartition("search starts here:")
+    return [Path(line.strip()) for line in listed.partition("End of search list")[0].splitlines() if line.strip()]

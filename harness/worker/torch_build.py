@@ -16,8 +16,7 @@ import torch
 from torch.utils import cpp_extension
 
 from harness.sandbox.wire.layout import MANIFEST, NVCC_CALL, own_extensions, own_log, text_place
-from harness.worker.refusals import is_final
-from harness.worker.slim_build import HEADERS, side_by_side_nvcc, slim_arguments
+from harness.worker.slim_build import is_final, side_by_side_nvcc, slim_arguments
 
 WORDS_CHARS = 2000
 """The most characters that are kept of torch's words on a build that failed."""
@@ -40,9 +39,7 @@ def build(
                 with side_by_side_nvcc():
                     return _build_in(slim_staging, folder, original, slim, log)
             except Exception:
-                if is_final(
-                    log.read_text(errors="replace"), HEADERS
-                ):  # ... but for what takes a minute to come to the same.
+                if is_final(log.read_text(errors="replace")):  # ... but for what takes a minute to come to the same.
                     raise
             _forget_version(str(slim["name"]))
             log.replace(log.with_suffix(".slim"))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from harness.worker.refusals import is_final, names_unknown_to_all_headers
-
-OURS = Path("/ours/headers")
+from harness.worker.slim_build import HEADERS, is_final, names_unknown_to_all_headers
 
 
 @pytest.mark.parametrize(
@@ -24,7 +20,7 @@ OURS = Path("/ours/headers")
     ],
 )
 def test_a_name_of_nobodys_is_found(said: str) -> None:
-    assert names_unknown_to_all_headers(f"[1/2] c++ -c main.cpp\n{said}\n", OURS) == {"my_own_name"}
+    assert names_unknown_to_all_headers(f"[1/2] c++ -c main.cpp\n{said}\n") == {"my_own_name"}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +30,7 @@ def test_a_name_of_nobodys_is_found(said: str) -> None:
 def test_a_name_that_some_header_has_may_yet_be_declared(name: str, whose: str) -> None:
     """torch writes Reflect, and pastes the k."""
     said = f"main.cpp:2:3: error: ‘{name}’ was not declared in this scope"
-    assert names_unknown_to_all_headers(said, OURS) == ({name} if whose == "nobody's" else set())
+    assert names_unknown_to_all_headers(said) == ({name} if whose == "nobody's" else set())
 
 
 @pytest.mark.parametrize(
@@ -42,11 +38,11 @@ def test_a_name_that_some_header_has_may_yet_be_declared(name: str, whose: str) 
     [
         "main.cpp:2:43: error: expected ‘;’ before ‘my_own_name’",
         "main.cpp:2:43: warning: ‘my_own_name’ was not declared in this scope",
-        f"{OURS}/harness/binding.h:9:1: error: ‘my_own_name’ was not declared in this scope",
+        f"{HEADERS}/harness/binding.h:9:1: error: ‘my_own_name’ was not declared in this scope",
     ],
 )
 def test_other_errors_say_nothing(said: str) -> None:
-    assert names_unknown_to_all_headers(said, OURS) == set()
+    assert names_unknown_to_all_headers(said) == set()
 
 
 UNKNOWN_HERE = 'cuda.cu(4): error: identifier "kReflect" is undefined'
@@ -66,4 +62,4 @@ SYNTAX = 'cuda.cu(3): error: expected a ";"'
     ],
 )
 def test_what_follows_from_other_errors_is_not_final(said: list[str], is_last_word: bool) -> None:
-    assert is_final("\n".join(said), OURS) is is_last_word
+    assert is_final("\n".join(said)) is is_last_word
