@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model.plural import several
-from harness.sandbox.held_files import FileKey, files_held
+from harness.sandbox.held_files import FileKey, files_held, read_proc
 from harness.sandbox.shared_memory import remove_shared_memory, shared_memory_of
 from harness.sandbox.user_signal import is_own_user, signal_user
 from harness.sandbox.wire.sandbox import MARK, user_of
@@ -148,15 +148,15 @@ class Family:
             return False
         if one.session == self._leader or (one.user == user_of(self._leader) and is_own_user(one.user)):
             return True
-        return one.user == os.getuid() and self._mark in _environment(one.pid)
+        return one.user == os.getuid() and self._mark in read_proc(one.pid, "environ")
 
 
 def start_of(pid: int) -> int | None:
     """Return when a process started, in ticks since boot: with its number, that names it for good. It is None where the
     process is gone."""
     try:
-        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
+        return int(read_proc(pid, "stat").rpartition(b")")[2].split()[19])
+    except (IndexError, ValueError):
         return None
 
 
@@ -204,10 +204,3 @@ def _process(pid: int, facts: dict[str, str]) -> Process:
         name=facts["Name"],
         anonymous_bytes=int(facts.get("RssAnon", "0").split()[0]) * 1024,
     )
-
-
-def _environment(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return b""

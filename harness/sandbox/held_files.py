@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 from harness.sandbox.user_signal import as_user
 
@@ -28,12 +29,22 @@ def files_held(processes: Sequence[int], user: int) -> tuple[dict[FileKey, int],
     Where root may not look into other users' processes (CAP_SYS_PTRACE, which containers lack) their own `user` does.
     A process whose program nobody may read isn't seen then.
     """
-    ours = _open_files(os.getpid())
+    ours: dict[FileKey, int] = {}
+    for name in _descriptors(os.getpid()):
+        _add(name, ours)
     found, count = _held(processes, ours)
     if not _may_look(processes):
         more, count = as_user(user, lambda: _held(processes, ours)) or ({}, count)
         found |= more
     return {key: size for key, size in found.items() if key not in ours}, count
+
+
+def read_proc(pid: int, name: str) -> bytes:
+    """Read what /proc says of a process under this name; nothing where it is gone, or isn't ours to read."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
 
 
 def _may_look(processes: Sequence[int]) -> bool:
@@ -65,13 +76,6 @@ def _held(processes: Sequence[int], ours: Collection[FileKey]) -> tuple[dict[Fil
     return shares | found, count
 
 
-def _open_files(pid: int) -> dict[FileKey, int]:
-    found: dict[FileKey, int] = {}
-    for name in _descriptors(pid):
-        _add(name, found)
-    return found
-
-
 def _descriptors(pid: int) -> list[str]:
     try:
         return [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
@@ -83,7 +87,7 @@ def _add_mapped(pid: int, found: dict[FileKey, int], ours: Collection[FileKey]) 
     """Add the mapped files that aren't known yet. Return those behind whose mapping this process may not look: what is
     resident of them is counted, by the page's share where others have it as well."""
     unseen: set[FileKey] = set()
-    for match in _UNLINKED.finditer(_text(pid, "maps")):
+    for match in _UNLINKED.finditer(read_proc(pid, "maps")):
         key = _key(match)
         is_known = key in found or key in ours or key in unseen
         if not is_known and not _add(f"/proc/{pid}/map_files/{match['range'].decode()}", found):
@@ -93,7 +97,7 @@ def _add_mapped(pid: int, found: dict[FileKey, int], ours: Collection[FileKey]) 
 
 def _resident(pid: int, keys: set[FileKey]) -> Iterator[tuple[FileKey, int]]:
     key = None
-    for line in _text(pid, "smaps").splitlines():
+    for line in read_proc(pid, "smaps").splitlines():
         if match := _MAPPED.match(line):
             key = _key(match)
         elif key in keys and (share := _SHARE.match(line)):
@@ -116,11 +120,3 @@ def _add(path: str, found: dict[FileKey, int]) -> bool:
 def _key(match: re.Match[bytes]) -> FileKey:
     major, minor = (int(number, 16) for number in match["device"].split(b":"))
     return os.makedev(major, minor), int(match["inode"])
-
-
-def _text(pid: int, name: str) -> bytes:
-    try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""

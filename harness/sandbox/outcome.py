@@ -66,14 +66,9 @@ _OUT_OF_MEMORY_TYPES = {"OutOfMemoryError", "MemoryError"}
 
 def from_exception(raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
     """The verdict on an exception that the solution raised while it did `stage`."""
-    verdict = otherwise
-    if raised.type_name in _OUT_OF_MEMORY_TYPES:
-        verdict = Verdict.OUT_OF_MEMORY
-    else:
-        for pattern, fault in _DEVICE_FAULTS:
-            if re.search(pattern, raised.message, re.IGNORECASE):
-                verdict = fault
-                break
+    faults = (fault for pattern, fault in _DEVICE_FAULTS if re.search(pattern, raised.message, re.IGNORECASE))
+    is_of_memory = raised.type_name in _OUT_OF_MEMORY_TYPES
+    verdict = Verdict.OUT_OF_MEMORY if is_of_memory else next(faults, otherwise)
     message = without_native_frames(raised.message)
     first_line = next((line for line in message.splitlines() if line.strip()), "(no message)")
     return SolutionFailed(verdict, f"{raised.type_name} {stage}: {first_line}", without_native_frames(raised.traceback))

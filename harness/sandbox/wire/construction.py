@@ -32,6 +32,8 @@ _DEFAULT_SLOPE = math.sqrt(5)
 """The slope that torch's linear and convolution layers name: each of them leaves a third of the inputs' variance, and a
 deep net's output hardly depends on its input. Without it they have He's gain, which keeps a signal's size through a
 ReLU (He et al. 2015, arXiv:1502.01852)."""
+_FOR_FEWER = "call kernels of your own in forward() and backward() of a torch.autograd.Function"
+_FOR_MORE = "name the others in mark_non_differentiable() of the Function's context"
 
 
 @contextmanager
@@ -128,16 +130,9 @@ def training_step(
         if structure != step.structure or not all(isinstance(one, Tensor) for one in outputs):
             raise TypeError(f"returned a {structure} where the reference returns a {step.structure}")
         reached = [output for output in outputs if output.requires_grad]
-        if len(reached) < len(cotangents):
-            raise TypeError(
-                f"outputs with a gradient: {len(reached)}, Model's: {len(cotangents)}; call kernels of your own "
-                "in forward() and backward() of a torch.autograd.Function"
-            )
-        if len(reached) > len(cotangents):
-            raise TypeError(
-                f"outputs with a gradient: {len(reached)}, Model's: {len(cotangents)}; name the others in "
-                "mark_non_differentiable() of the Function's context"
-            )
+        if len(reached) != len(cotangents):
+            remedy = _FOR_FEWER if len(reached) < len(cotangents) else _FOR_MORE
+            raise TypeError(f"outputs with a gradient: {len(reached)}, Model's: {len(cotangents)}; {remedy}")
         leaves = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
         gradients = torch.autograd.grad(reached, [*leaves, *parameters], cotangents, materialize_grads=True)
     return *(output.detach() for output in outputs), *_apart(gradients, given)

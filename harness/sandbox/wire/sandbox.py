@@ -6,8 +6,10 @@ The requests of the referee to a fork server, which starts workers in theirs, an
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from harness.sandbox.wire.codec import decode, encode
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,11 @@ class Sandbox:
     is_apart: bool = False
 
     def to_argument(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(encode(self))
 
     @classmethod
     def from_argument(cls, text: str) -> Sandbox:
-        facts = json.loads(text)
-        return cls(**{**facts, "hidden": tuple(facts["hidden"])})
+        return decode(cls, json.loads(text))
 
     @property
     def path(self) -> Path:

@@ -8,7 +8,6 @@ environment, or where temporary files go, lies where others may not look, as bel
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import glob
 import os
 import struct
@@ -25,6 +24,7 @@ from harness.worker.confinement.linux import (
     PR_SET_SECUREBITS,
     Unavailable,
     amd_gpus,
+    libc_call,
     prctl,
 )
 
@@ -153,8 +153,6 @@ def _set_capabilities(keeps: Sequence[int]) -> None:
     low = sum(1 << capability for capability in keeps)
     header = struct.pack("<Ii", _VERSION_3, 0)
     data = struct.pack("<6I", low, low, low, 0, 0, 0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.capset(header, data) != 0:
-        raise OSError(ctypes.get_errno(), "capset")
+    libc_call("capset", header, data)
     for capability in keeps:
         prctl(PR_CAP_AMBIENT, _AMBIENT_RAISE, capability)
