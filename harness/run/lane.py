@@ -199,31 +199,26 @@ class ProcessLane:
         harness_error in the record."""
         try:
             self._send(assignment)
-            while True:
-                kind, content = self._receive()
-                if isinstance(content, Evaluation):
-                    self._owes_word = True
-                    return content
-                if isinstance(content, (TextsNotBuilt, Outage)):
-                    self._owes_word = True
-                    raise content
-                if kind == "failed":
-                    raise MachineError(content)
-                notify(content)
+            while isinstance(said := self._receive(), str):
+                notify(said)
         except _LaneEnded as ended:
             failed = replace(assignment.built, failed=MachineError(str(ended)))
             return evaluate(assignment.job, None, assignment.environment, failed)
+        self._owes_word = not isinstance(said, MachineError)
+        if isinstance(said, Evaluation):
+            return said
+        raise said
 
     def examine(self) -> None:
         if not self._owes_word:
             return
         self._owes_word = False
         try:
-            kind, content = self._receive()
+            said = self._receive()
         except _LaneEnded as ended:
             raise MachineError(str(ended)) from None
-        if kind == "failed":
-            raise MachineError(str(content))
+        if isinstance(said, MachineError):
+            raise said
 
     def close(self) -> None:
         """Hang up, which ends the process and its workers, and wait for it."""
@@ -254,17 +249,17 @@ class ProcessLane:
         except OSError:
             raise self._ended() from None
 
-    def _receive(self) -> tuple[str, str | Evaluation | TextsNotBuilt | Outage]:
-        """Receive what the lane says next: trusted code of ours on both ends, so it may be pickled."""
+    def _receive(self) -> str | Evaluation | TextsNotBuilt | Outage | MachineError:
+        """Receive what the lane says next; words tell what it does, and in the end that its device works. Trusted code
+        of ours is on both ends, so it may be pickled."""
         assert self._pipe is not None
         try:
             while not self._pipe.poll(_POLL_S):
                 if self._stop.is_set():
                     raise Interrupted
-            kind, content = self._pipe.recv()
+            return self._pipe.recv()  # type: ignore[no-any-return]
         except (EOFError, OSError):
             raise self._ended() from None
-        return kind, content
 
     def _ended(self) -> _LaneEnded:
         """Make the error of a process that has hung up, or never came about."""

@@ -12,7 +12,7 @@ import threading
 from multiprocessing.connection import Connection
 
 from harness.builder.workers import Workers
-from harness.errors import HarnessError, Interrupted
+from harness.errors import HarnessError, Interrupted, MachineError
 from harness.referee.outage import Outage
 from harness.run.cores import keep_thread_to
 from harness.run.lane import Assignment, LaneSettings, LocalLane, Opening
@@ -61,15 +61,15 @@ def _serve(pipe: Connection, asked: _Asked, lane: LocalLane) -> None:
             continue
         try:
             try:
-                pipe.send(("done", lane.evaluate(assignment, lambda what: pipe.send(("note", what)))))
+                pipe.send(lane.evaluate(assignment, pipe.send))
             except (TextsNotBuilt, Outage) as error:
-                pipe.send(("not done", error))
+                pipe.send(error)
             lane.examine()
-            pipe.send(("alive", ""))
+            pipe.send("alive")
         except (Interrupted, BrokenPipeError, ConnectionResetError):
             return
         except HarnessError as error:
-            pipe.send(("failed", str(error)))
+            pipe.send(MachineError(str(error)))
 
 
 if __name__ == "__main__":

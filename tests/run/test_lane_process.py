@@ -60,7 +60,7 @@ def test_its_lane_opens_before_it_judges() -> None:
     ours, theirs = Pipe()
     with ours, theirs:
         lane_process._serve(theirs, asked, lane)
-        assert [ours.recv(), ours.recv()] == [("done", None), ("alive", "")]
+        assert [ours.recv(), ours.recv()] == [None, "alive"]
     assert done == [(opening.config, opening.environment), "assignment"]
 
 
@@ -100,7 +100,7 @@ def assignment() -> Any:
 
 def test_an_error_of_who_is_told_is_not_the_lanes_end(monkeypatch: pytest.MonkeyPatch) -> None:
     lane, theirs, process = started(monkeypatch)
-    theirs.send(("note", "loading"))
+    theirs.send("loading")
 
     def notify(what: str) -> None:
         raise BrokenPipeError("nobody reads the terminal")
@@ -114,7 +114,7 @@ def test_an_error_of_who_is_told_is_not_the_lanes_end(monkeypatch: pytest.Monkey
 
 def test_a_device_that_is_stuck_is_told_after_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     lane, theirs, _ = started(monkeypatch)
-    for word in (("done", passed()), ("alive", ""), ("done", passed()), ("failed", "the GPU is stuck")):
+    for word in (passed(), "alive", passed(), MachineError("the GPU is stuck")):
         theirs.send(word)
     assert lane.evaluate(assignment(), lambda what: None).verdict is Verdict.PASSED
     lane.examine()
