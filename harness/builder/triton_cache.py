@@ -39,7 +39,8 @@ def supply(worker: WorkerProcess) -> None:
         for path in entry.iterdir():
             content = path.read_bytes()
             if path.name.startswith(_LIST):
-                content = _list_of([str(own / entry.name / name) for name in json.loads(content)])
+                paths = {name: str(own / entry.name / name) for name in json.loads(content)}
+                content = json.dumps({"child_paths": paths}).encode()
             write_file(lent / entry.name / path.name, content)
 
 
@@ -85,7 +86,3 @@ def _read_entry(folder: int, most_bytes: int) -> dict[str, bytes]:
     if not any(name.startswith(_LIST) or name.endswith(".so") for name in names):
         raise ValueError("unfinished")
     return files
-
-
-def _list_of(paths: list[str]) -> bytes:
-    return json.dumps({"child_paths": {Path(path).name: path for path in paths}}).encode()

@@ -38,12 +38,13 @@ def examine() -> list[MachineFinding]:
 
     compiler, nvcc, driver = host_compiler_version(), nvcc_version(), driver_version()
     no_nvcc = "not found: extensions can't be built for a GPU"
+    ninja = shutil.which("ninja") or ("Python package" if importlib.util.find_spec("ninja") else None)
     findings = [
         _torch(),
         _version("host compiler", compiler, "missing", "no C++ compiler", "install g++ 11 or newer, or set CXX"),
         _version("nvcc", nvcc, "warning", no_nvcc, "install the CUDA toolkit"),
         _nvcc_beside(),
-        _ninja(),
+        _version("ninja", ninja, "missing", "torch builds extensions with ninja", "pip install ninja"),
         _gpu(),
         _version("driver", driver, "warning", "NVML doesn't answer", "install NVIDIA's driver to use a GPU"),
         _nvml(),
@@ -101,12 +102,6 @@ def _trouble_with(nvcc: str) -> str | None:
     lines = [line for line in tried.stderr.splitlines() if line.strip()]
     complaint = next((line for line in lines if "error" in line or "fatal" in line), "")
     return (complaint or f"exit code {tried.returncode}") if tried.returncode else None
-
-
-def _ninja() -> MachineFinding:
-    if shutil.which("ninja") or importlib.util.find_spec("ninja"):
-        return MachineFinding("ninja", "good", shutil.which("ninja") or "Python package")
-    return MachineFinding("ninja", "missing", "torch builds extensions with ninja", "pip install ninja")
 
 
 def _gpu() -> MachineFinding:

@@ -19,7 +19,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from harness.devices.cuda.nvml import NvmlGpu, NvmlUnavailable, OpenGpu, Sample, opened_first, reason_names
 from harness.model.timing import GpuState
@@ -89,7 +88,7 @@ class Telemetry:
             self._remark(f"the GPU's clocks, power and temperature are not recorded: {why}")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._gpu = None
         self._stack.close()
 
