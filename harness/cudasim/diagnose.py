@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -202,25 +203,13 @@ def _is_users(file: str) -> bool:
 def _place_of_use(lines: list[str], index: int) -> tuple[str, int] | None:
     """Find the user's line that used the template or the macro in which an error lies. g++ names the use of a template
     before the error, that of a macro behind it."""
-    for i in [*_before(lines, index), *_behind(lines, index)]:
-        match = _USE.match(lines[i])
+    above, below = lines[max(0, index + 1 - _FARTHEST_USE) : index], lines[index + 1 : index + _FARTHEST_USE]
+    before = takewhile(lambda line: not _INCLUSION.match(line), reversed(above))
+    behind = takewhile(lambda line: not _ERROR.match(line), below)
+    for match in map(_USE.match, (*before, *behind)):
         if match and _is_users(match["file"]):
             return match["file"], int(match["line"])
     return None
-
-
-def _before(lines: list[str], index: int) -> Iterator[int]:
-    for i in range(index - 1, max(-1, index - _FARTHEST_USE), -1):
-        if _INCLUSION.match(lines[i]):
-            return
-        yield i
-
-
-def _behind(lines: list[str], index: int) -> Iterator[int]:
-    for i in range(index + 1, min(len(lines), index + _FARTHEST_USE)):
-        if _ERROR.match(lines[i]):
-            return
-        yield i
 
 
 def _place_of_inclusion(lines: list[str], index: int) -> tuple[str, int] | None:

@@ -9,11 +9,10 @@ import ast
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from harness.cudasim.macros import Macros, TooLong
 from harness.cudasim.ptx_instructions import NotSimulated, as_cpp
-from harness.cudasim.tokens import Token, Unbalanced, closing, is_in_macro, next_visible, plain_text
+from harness.cudasim.tokens import Token, Unbalanced, closing, group_end, is_in_macro, next_visible, plain_text
 
 ASM = ("asm", "__asm", "__asm__")
 PTX_HEADER = '#include "sim/ptx.h"\n'
@@ -59,9 +58,9 @@ def _replaced(tokens: list[Token], macros: Macros) -> list[Token]:
     tokens = list(tokens)
     for i in reversed([n for n, token in enumerate(tokens) if _is_asm(token)]):
         with suppress(NotSimulated):
-            statement = _statement(tokens, i, macros)
-            blanks = "".join(_newlines(token) for token in tokens[i : statement.end])
-            tokens[i : statement.end] = [Token("code", statement.code() + blanks, tokens[i].line)]
+            code, end = _statement(tokens, i, macros)
+            blanks = "".join(_newlines(token) for token in tokens[i:end])
+            tokens[i:end] = [Token("code", code + blanks, tokens[i].line)]
     return tokens
 
 
@@ -77,7 +76,7 @@ def unknown_instruction(tokens: list[Token], index: int) -> str | None:
     """Name the instruction for which the asm statement at `index` can't be replaced; empty where there is no telling,
     None where it can be."""
     try:
-        _statement(tokens, index, Macros(tokens)).code()
+        _statement(tokens, index, Macros(tokens))
     except NotSimulated as unknown:
         return str(unknown)
     return None
@@ -89,32 +88,28 @@ def _newlines(token: Token) -> str:
     return "\n" * token.text.count("\n")
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """An asm statement: its PTX, and the C++ of its operands, of which the first `outputs` are written to."""
-
-    ptx: str
-    operands: tuple[str, ...]
-    outputs: int
-    end: int
-
-    def code(self) -> str:
-        """Write it as C++ on one line. Raises: NotSimulated."""
-        values = [
-            f"auto& sim_{n} = ({text});" if n < self.outputs else f"auto sim_{n} = ::sim::ptx_input({text});"
-            for n, text in enumerate(self.operands)
-        ]
-        return " ".join(["([&] {", *values, as_cpp(self.ptx), "}())"])  # of a macro's arguments it is one
+def _statement(tokens: list[Token], index: int, macros: Macros) -> tuple[str, int]:
+    """Write the asm statement at `index` as C++ on one line, and find its end. Raises: NotSimulated."""
+    try:
+        (ptx, outputs, inputs), end = _sections(tokens, index, macros)
+        written, read = _operands(outputs, r'"[=+]&?[hrlfd]"'), _operands(inputs, r'"[hrlfdn]"')
+    except (TooLong, Unbalanced):
+        raise NotSimulated from None
+    values = [f"auto& sim_{n} = ({text});" for n, text in enumerate(written)]
+    values += [f"auto sim_{n} = ::sim::ptx_input({text});" for n, text in enumerate(read, len(written))]
+    code = as_cpp(_joined([one for one in ptx if one.is_visible]))
+    return " ".join(["([&] {", *values, code, "}())"]), end  # of a macro's arguments it is one
 
 
-def _statement(tokens: list[Token], index: int, macros: Macros) -> _Statement:
+def _sections(tokens: list[Token], index: int, macros: Macros) -> tuple[list[list[Token]], int]:
+    """Return its PTX, its outputs and its inputs, and where it ends. Raises: NotSimulated, TooLong, Unbalanced."""
     opening = next_visible(tokens, index)
     while opening is not None and tokens[opening].text in ("volatile", "__volatile__", "__volatile"):
         opening = next_visible(tokens, opening)
     if opening is None or tokens[opening].text != "(":
         raise NotSimulated
     near = tokens[opening : opening + _LONG]
-    end = _closing(near, 0)
+    end = closing(near, 0)
     sections: list[list[Token]] = [[]]
     position = 1
     while position < end:
@@ -122,19 +117,11 @@ def _statement(tokens: list[Token], index: int, macros: Macros) -> _Statement:
             sections += [[] for _ in near[position].text]
             position += 1
             continue
-        last = _closing(near, position) if near[position].text in ("(", "[", "{") else position
+        last = group_end(near, position)
         sections[-1] += near[position : last + 1]
         position = last + 1
-    try:
-        ptx, outputs, inputs = [
-            macros.expanded(section) if _has_names(section) else section for section in [*sections, [], []][:3]
-        ]
-    except (TooLong, Unbalanced):
-        raise NotSimulated from None
-    written, read = _operands(outputs, r'"[=+]&?[hrlfd]"'), _operands(inputs, r'"[hrlfdn]"')
-    return _Statement(
-        _joined([one for one in ptx if one.is_visible]), (*written, *read), len(written), opening + end + 1
-    )
+    wanted = [*sections, [], []][:3]
+    return [macros.expanded(one) if _has_names(one) else one for one in wanted], opening + end + 1
 
 
 def _has_names(section: list[Token]) -> bool:
@@ -144,15 +131,8 @@ def _has_names(section: list[Token]) -> bool:
     while i < len(section):
         if section[i].kind == "name":
             return True
-        i = _closing(section, i) + 1 if section[i].text in ("(", "[", "{") else i + 1
+        i = group_end(section, i) + 1
     return False
-
-
-def _closing(tokens: list[Token], index: int) -> int:
-    try:
-        return closing(tokens, index)
-    except Unbalanced:
-        raise NotSimulated from None
 
 
 def _operands(section: list[Token], constraint: str) -> list[str]:
@@ -162,7 +142,7 @@ def _operands(section: list[Token], constraint: str) -> list[str]:
         if after is not None and section[after].text == "(":
             if not re.fullmatch(constraint, section[n].text):
                 raise NotSimulated
-            n = _closing(section, after)
+            n = closing(section, after)
             value = plain_text(section[after + 1 : n])
             found.append(re.sub(r"\\?\r?\n", " ", value).strip())
         n += 1

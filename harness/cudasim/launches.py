@@ -12,6 +12,7 @@ from harness.cudasim.tokens import (
     Token,
     Unbalanced,
     closing,
+    group_end,
     is_in_macro,
     next_visible,
     opening,
@@ -63,7 +64,7 @@ def _body(tokens: list[Token], index: int) -> int | None:
     while tokens[index].kind != "directive" and tokens[index].text != ";":
         if tokens[index].text == "{":
             return index
-        index = closing(tokens, index) + 1 if tokens[index].text in ("(", "[") else index + 1
+        index = group_end(tokens, index) + 1
     return None
 
 
@@ -71,8 +72,7 @@ def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
     """Return first token, end and replacement of the launch whose `<<<` is at `index`."""
     close = index + 1
     while tokens[close].text != ">>>":
-        close = closing(tokens, close) if tokens[close].text in ("(", "[", "{") else close
-        close += 1
+        close = group_end(tokens, close) + 1
     left = next_visible(tokens, close)
     if left is None or tokens[left].text != "(":
         raise Unsupported("a launch without arguments in parentheses", tokens[index].line)

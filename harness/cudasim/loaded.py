@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from harness.cudasim.compiler import find_torch
 from harness.cudasim.toolkit import Toolkit
@@ -56,33 +57,22 @@ class Runtime:
     """The loaded runtime; one per process, from load_runtime()."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        library.sim_take_report.restype = ctypes.c_char_p
-        library.sim_error_string.restype = ctypes.c_char_p
-        library.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
-        library.sim_sample_blocks.restype = None
-        library.sim_limit_work.argtypes = (ctypes.c_double,)
-        library.sim_limit_work.restype = None
-        for note in (library.sim_note_gap, library.sim_note_stream):
-            note.argtypes = (ctypes.c_char_p,)
-            note.restype = None
-        library.sim_trace.argtypes = (ctypes.c_int,)
-        library.sim_trace.restype = None
-        library.sim_next_place.restype = ctypes.c_int64
-        library.sim_reset_errors.restype = None
-        library.sim_current_stream.restype = ctypes.c_void_p
-        library.sim_begin_capture.restype = None
-        library.sim_captured.restype = ctypes.c_int64
-        library.sim_mark_written.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-        library.sim_mark_written.restype = None
         # Each is looked up here, before any code of a kernel's author runs: a library's names can be given anew.
-        self._report, self._error_string = library.sim_take_report, library.sim_error_string
-        self._synchronize, self._reset_errors = library.sim_synchronize, library.sim_reset_errors
-        self._sample_blocks, self._limit_work = library.sim_sample_blocks, library.sim_limit_work
-        self._trace, self._mark_written = library.sim_trace, library.sim_mark_written
-        self._next_place = library.sim_next_place
-        self._note_gap, self._note_stream = library.sim_note_gap, library.sim_note_stream
-        self._begin_capture, self._end_capture = library.sim_begin_capture, library.sim_end_capture
-        self._captured, self._current_stream = library.sim_captured, library.sim_current_stream
+        self._report = _function(library, "take_report", ctypes.c_char_p)
+        self._error_string = _function(library, "error_string", ctypes.c_char_p, ctypes.c_int)
+        self._synchronize = _function(library, "synchronize", ctypes.c_int)
+        self._reset_errors = _function(library, "reset_errors", None)
+        self._sample_blocks = _function(library, "sample_blocks", None, ctypes.c_long, ctypes.c_ulong)
+        self._limit_work = _function(library, "limit_work", None, ctypes.c_double)
+        self._trace = _function(library, "trace", None, ctypes.c_int)
+        self._mark_written = _function(library, "mark_written", None, ctypes.c_void_p, ctypes.c_size_t)
+        self._next_place = _function(library, "next_place", ctypes.c_int64)
+        self._note_gap = _function(library, "note_gap", None, ctypes.c_char_p)
+        self._note_stream = _function(library, "note_stream", None, ctypes.c_char_p)
+        self._begin_capture = _function(library, "begin_capture", None)
+        self._end_capture = _function(library, "end_capture", ctypes.c_int)
+        self._captured = _function(library, "captured", ctypes.c_int64)
+        self._current_stream = _function(library, "current_stream", ctypes.c_void_p)
 
     def synchronize(self) -> None:
         """Raise RuntimeError, worded as torch words it, once a kernel has faulted, or while a graph is captured."""
@@ -151,3 +141,9 @@ class Runtime:
         """Return what was seen since the last report, as JSON: `findings`, `launches`, `ran` (names with counts and
         elements, None without a trace), `sources` (texts by file), and `totals` of the process."""
         return str(self._report().decode(errors="replace"))
+
+
+def _function(library: ctypes.CDLL, name: str, returned: type | None, *arguments: type) -> Callable[..., Any]:
+    function = getattr(library, f"sim_{name}")
+    function.restype, function.argtypes = returned, arguments
+    return function  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from harness.cudasim.tokens import Token, Unbalanced, closing, next_visible
+from harness.cudasim.tokens import Token, Unbalanced, closing, group_end, next_visible
 
 _MOST, _DEEPEST = 20_000, 60
 """More tokens than an asm statement has, and more macros within each other: strangers' may double again and again."""
@@ -153,7 +153,7 @@ def _arguments(tokens: list[Token], name: int) -> tuple[list[list[Token]] | None
     arguments: list[list[Token]] = [[]]
     i = opening + 1
     while i < end:
-        last = closing(tokens, i) if tokens[i].text in ("(", "[", "{") else i
+        last = group_end(tokens, i)
         if tokens[i].text == ",":
             arguments.append([])
         else:

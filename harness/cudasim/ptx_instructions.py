@@ -153,6 +153,12 @@ def _require(is_known: object) -> None:
         raise ValueError
 
 
+def _matched(pattern: str, text: str) -> re.Match[str]:
+    if found := re.fullmatch(pattern, text):
+        return found
+    raise ValueError
+
+
 def _register(name: str) -> str:
     return f"sim_r_{name}"
 
@@ -183,6 +189,10 @@ def _set(operand: str, value: str) -> str:
     return f"::sim::ptx_set({_value(operand)}, {value});"
 
 
+def _set_all(operands: list[str], array: str) -> str:
+    return " ".join(_set(one, f"{array}[{n}]") for n, one in enumerate(operands))
+
+
 def _parts(operand: str) -> list[str]:
     """The operands of a list, or the one that stands alone."""
     return [part.strip() for part in operand[1:-1].split(",")] if operand.startswith("(") else [operand]
@@ -190,11 +200,13 @@ def _parts(operand: str) -> list[str]:
 
 def _address(operand: str, is_shared: bool) -> str:
     """Write `[register + offset]` as the address of a byte."""
-    found = re.fullmatch(r"\[\s*([^\s+\]]+)\s*(?:\+\s*([^\s\]]+)\s*)?\]", operand)
-    _require(found)
-    assert found
+    found = _matched(r"\[\s*([^\s+\]]+)\s*(?:\+\s*([^\s\]]+)\s*)?\]", operand)
     where = f"{_as('u64', found[1])}" + (f" + {_as('u64', found[2])}" if found[2] else "")
     return f"::sim::ptx_address({where}, {str(is_shared).lower()})"
+
+
+def _is_shared(modifiers: list[str]) -> bool:
+    return not set(_SHARED).isdisjoint(modifiers)
 
 
 def _of_memory(modifiers: list[str]) -> tuple[str, int, bool, str]:
@@ -205,10 +217,9 @@ def _of_memory(modifiers: list[str]) -> tuple[str, int, bool, str]:
     hints = [one for one in how if re.match(r"(L1|L2|level)_", one)]
     known = {*_OF_MEMORY, *_SCOPES, *_SHARED, *hints, *(f"v{count}" for count in counts)}
     _require(known.issuperset(how))
-    is_shared = not set(_SHARED).isdisjoint(how)
     is_atomic = not {"relaxed", "acquire", "release"}.isdisjoint(how)
     ending = "_atomic" if is_atomic else "_volatile" if not {"volatile", "cv"}.isdisjoint(how) else ""
-    return kind, (counts or [1])[0], is_shared, ending
+    return kind, (counts or [1])[0], _is_shared(how), ending
 
 
 def _write_nothing(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -222,9 +233,8 @@ def _write_load(name: str, modifiers: list[str], operands: list[str]) -> str:
     _require(len(into) == count and kind != "pred")
     type_ = _TYPES[kind]
     waits = "sim_before_atomic(); sim_give_turn(); " if ending else ""
-    sets = " ".join(_set(one, f"sim_v.sim_x[{n}]") for n, one in enumerate(into))
-    address = _address(operands[1], is_shared)
-    return f"{{ {waits}auto sim_v = ::sim::ptx_load{ending}<{type_}, {count}>({address}); {sets} }}"
+    loaded = f"::sim::ptx_load{ending}<{type_}, {count}>({_address(operands[1], is_shared)})"
+    return f"{{ {waits}auto sim_v = {loaded}; {_set_all(into, 'sim_v.sim_x')} }}"
 
 
 def _write_store(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -258,7 +268,7 @@ def _write_copy(name: str, modifiers: list[str], operands: list[str]) -> str:
         return _write_bulk_copy(modifiers[2:], operands)
     if modifiers[1:3] == ["mbarrier", "arrive"]:  # once this thread's copies have ended
         _require({*_SHARED, "noinc", "b64"}.issuperset(modifiers[3:]))
-        barrier = _address(operands[0], not set(_SHARED).isdisjoint(modifiers))
+        barrier = _address(operands[0], _is_shared(modifiers))
         arrives = f" ::sim::ptx_arrive({barrier}, 1, 0);" if "noinc" in modifiers else ""
         return f"::sim::ptx_wait_for_copies(-1);{arrives}"
     if modifiers[1] in ("commit_group", "wait_all"):
@@ -299,7 +309,7 @@ def _write_arrival(name: str, modifiers: list[str], operands: list[str]) -> str:
     known = {*_SHARED, "b64", "parity", "expect_tx", "release", "acquire", "relaxed", "cta", "cluster"}
     _require(known.issuperset(how))
     into = operands.pop(0) if what in ("arrive", "arrive_drop", "test_wait", "try_wait") else "_"
-    barrier = _address(operands.pop(0), not set(_SHARED).isdisjoint(how))
+    barrier = _address(operands.pop(0), _is_shared(how))
     numbers = [_as("u32", one) for one in operands]
     if what in ("test_wait", "try_wait"):
         _require(1 <= len(numbers) <= 2)
@@ -326,11 +336,10 @@ def _write_matrix(name: str, modifiers: list[str], operands: list[str]) -> str:
     count = next(int(one[1:]) for one in modifiers if one[0] == "x")
     _require(len(parts) == count)
     is_transposed = str("trans" in modifiers).lower()
-    address = _address(place, not set(_SHARED).isdisjoint(modifiers))
+    address = _address(place, _is_shared(modifiers))
     if is_load:
-        sets = " ".join(_set(one, f"sim_v[{n}]") for n, one in enumerate(parts))
         loaded = f"::sim::ptx_load_matrices<{count}, {is_transposed}>({address}, sim_v)"
-        return f"{{ unsigned sim_v[{count}]; {loaded}; {sets} }}"
+        return f"{{ unsigned sim_v[{count}]; {loaded}; {_set_all(parts, 'sim_v')} }}"
     values = ", ".join(_as("b32", one) for one in parts)
     stored = f"::sim::ptx_store_matrices<{count}, {is_transposed}>({address}, sim_v)"
     return f"{{ const unsigned sim_v[{count}] = {{{values}}}; {stored}; }}"
@@ -349,8 +358,7 @@ def _write_product(name: str, modifiers: list[str], operands: list[str]) -> str:
     if shape == "m8n8k4":
         _require(kinds == ["f64"] * 4)
         values = ", ".join(_as("f64", one) for one in (*a, *b, *start))
-        sets = " ".join(_set(one, f"sim_d[{n}]") for n, one in enumerate(into))
-        return f"{{ double sim_d[2]; ::sim::ptx_multiply_doubles({values}, sim_d); {sets} }}"
+        return f"{{ double sim_d[2]; ::sim::ptx_multiply_doubles({values}, sim_d); {_set_all(into, 'sim_d')} }}"
     result, left, right, summed = kinds
     depth = {"m16n8k4": 4, "m16n8k8": 8, "m16n8k16": 16, "m16n8k32": 32}[shape]
     whole = "s32" if left in _WHOLE else "f32"
@@ -365,9 +373,8 @@ def _write_product(name: str, modifiers: list[str], operands: list[str]) -> str:
     ]
     sums = {"f32": "float", "s32": "int", "f16": "::sim::ptx_Half"}[result]
     kinds_of = f"::sim::ptx_{_PRODUCTS[left]}, ::sim::ptx_{_PRODUCTS[right]}, {sums}, {depth}"
-    sets = " ".join(_set(one, f"sim_d[{n}]") for n, one in enumerate(into))
     call = f"::sim::ptx_multiply<{kinds_of}>(sim_a, sim_b, sim_c, sim_d);"
-    return f"{{ {' '.join(arrays)} unsigned sim_d[{counts[2]}]; {call} {sets} }}"
+    return f"{{ {' '.join(arrays)} unsigned sim_d[{counts[2]}]; {call} {_set_all(into, 'sim_d')} }}"
 
 
 def _write_group_product(name: str, modifiers: list[str], operands: list[str]) -> str:
@@ -378,10 +385,7 @@ def _write_group_product(name: str, modifiers: list[str], operands: list[str]) -
         return "__syncwarp();" if what == "wait_group" else ";"
     sync, aligned, shape, result, left, right = how
     _require((what, sync, aligned) == ("mma_async", "sync", "aligned"))
-    found = re.fullmatch(r"m64n(\d+)k(\d+)", shape)
-    _require(found)
-    assert found
-    columns, depth = int(found[1]), int(found[2])
+    columns, depth = map(int, _matched(r"m64n(\d+)k(\d+)", shape).groups())
     sums, a, (b,), (adds,), *signs = map(_parts, operands)
     _require(depth == _SHAPES[left][1] and result == ("s32" if left in _WHOLE else "f32"))
     # Others negate, or transpose; whole numbers have no such choice.
@@ -391,11 +395,10 @@ def _write_group_product(name: str, modifiers: list[str], operands: list[str]) -
     type_ = _TYPES[result]
     rows = f"{_as('u64', a[0])}" if len(a) == 1 else f"{{{{{', '.join(_as('b32', one) for one in a)}}}}}"
     kinds = f"::sim::ptx_{_PRODUCTS[left]}, ::sim::ptx_{_PRODUCTS[right]}, {columns}"
-    sets = " ".join(_set(one, f"sim_d[{n}]") for n, one in enumerate(sums))
     return (
         f"{{ {type_} sim_d[] = {{{', '.join(_as(result, one) for one in sums)}}}; "
         f"::sim::ptx_multiply_group<{kinds}>(sim_d, ::sim::ptx_{'Rows' if len(a) == 1 else 'Fragment'}{{{rows}}}, "
-        f"{_as('u64', b)}, bool({_value(adds)})); {sets} }}"
+        f"{_as('u64', b)}, bool({_value(adds)})); {_set_all(sums, 'sim_d')} }}"
     )
 
 

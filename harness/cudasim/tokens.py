@@ -66,6 +66,11 @@ def closing(tokens: list[Token], index: int) -> int:
     raise Unbalanced(tokens[index].text)
 
 
+def group_end(tokens: list[Token], index: int) -> int:
+    """Find the last token of what begins at `index`: the partner of a bracket that opens, else the token itself."""
+    return closing(tokens, index) if tokens[index].text in _CLOSING else index
+
+
 def opening(tokens: list[Token], index: int) -> int:
     """Find the bracket that the one at `index` closes."""
     depth = 0

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any  # torch.cuda's functions take arguments of many shapes, none of which matter here
 
 import torch
@@ -108,7 +107,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
 
@@ -191,7 +190,7 @@ class CurrentDevice(AbstractContextManager[None]):
     def __init__(self, device: object = None) -> None:
         self.idx = self.prev_idx = 0
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
 

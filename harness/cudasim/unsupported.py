@@ -181,7 +181,11 @@ def _uncertain(tokens: list[Token]) -> set[int]:
 
 def library_of(header: str) -> str | None:
     """Return the library that a header belongs to, by its name."""
-    return _first_match(_HEADER_PATTERN, header, re.Pattern.search)
+    return next((library for pattern, library in _HEADER_PATTERN.items() if pattern.search(header)), None)
+
+
+def _construct_named(name: str) -> str | None:
+    return next((construct for pattern, construct in _NAME_PATTERN.items() if pattern.fullmatch(name)), None)
 
 
 def constructs_in(text: str) -> set[str]:
@@ -196,11 +200,11 @@ def constructs_in(text: str) -> set[str]:
         and (word["colons"] or (before and before["name"] == "namespace"))
         and not (word["name"] == "cub" and after and _SIMULATED_OF_CUB.fullmatch(after["name"] or ""))
     }
-    found |= {construct for name in names if (construct := _first_match(_NAME_PATTERN, name, re.Pattern.fullmatch))}
+    found |= {construct for name in names if (construct := _construct_named(name))}
     if not names.isdisjoint(ASM) and is_simulated(tokenize(text)):
         found.discard(_INLINE_PTX)
     for header in {word["header"] for word in words if word["header"]}:
-        construct = _first_match(_HEADER_PATTERN, header, re.Pattern.search)
+        construct = library_of(header)
         if construct and is_used(header, names):
             found.add(construct)
     return found
@@ -215,18 +219,13 @@ def is_used(header: str, names: set[str]) -> bool:
 def _construct(tokens: list[Token], index: int) -> str | None:
     token = tokens[index]
     if token.kind == "directive" and re.match(r"#\s*include\b", token.text):
-        return _first_match(_HEADER_PATTERN, token.text, re.Pattern.search)
+        return library_of(token.text)
     if token.kind != "name" or _is_member(tokens, index):
         return None
     if token.text in _NAMESPACES:
         is_refused = _names_namespace(tokens, index) and not _is_simulated_of_cub(tokens, index)
         return _NAMESPACES[token.text] if is_refused else None
-    return _first_match(_NAME_PATTERN, token.text, re.Pattern.fullmatch)
-
-
-def _first_match(table: dict[re.Pattern[str], str], text: str, match: object) -> str | None:
-    assert callable(match)
-    return next((construct for pattern, construct in table.items() if match(pattern, text)), None)
+    return _construct_named(token.text)
 
 
 def _is_member(tokens: list[Token], index: int) -> bool:
