@@ -140,7 +140,7 @@ def main() -> None:
         problems = [one for one in problems if not options.problem or one.name in options.problem]
         for _ in range(options.repeats):
             for problem in problems:
-                rows.append(measured(session.workers, problem, config))
+                rows.append(measured(session.lanes.builders, problem, config))
                 print(_line(rows[-1]), flush=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))

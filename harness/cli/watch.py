@@ -54,7 +54,7 @@ def watch(
             while is_finished:
                 watcher.mark()
                 console.clear()  # does nothing where output is no terminal
-                with watcher.setting(session.workers.stop) as saved:
+                with watcher.setting(session.stop) as saved:
                     try:
                         check(console, session, workspace, (problem, solution), cases, options.verbose)
                     except Interrupted:

@@ -35,7 +35,6 @@ class Session(AbstractContextManager["Session"]):
     """One run of the harness on one machine. A context manager: leaving it ends whatever still runs."""
 
     run: str
-    workers: Workers
     environment: Environment
     journal: Journal
     config: Config
@@ -59,13 +58,13 @@ class Session(AbstractContextManager["Session"]):
     @property
     def stop(self) -> threading.Event:
         """The event that ends what is under way."""
-        return self.workers.stop
+        return self.lanes.builders.stop
 
     def __exit__(self, *_: object) -> None:
-        self.workers.stop.set()
+        self.stop.set()
         if self.cascade is not None:
             self.cascade.close()
-        self.workers.close()
+        self.lanes.builders.close()
 
 
 def open_session(
@@ -109,7 +108,6 @@ def open_session(
         of_backend = _sim_lanes(workers, environment, lanes, config.correctness.sanitize)
     return Session(
         run=run,
-        workers=workers,
         environment=environment,
         journal=journal,
         config=config,

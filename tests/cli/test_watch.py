@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,14 +30,14 @@ class FakeSession:
         self._answers = list(answers)
         self.tasks: list[Task] = []
         self.opened_with: tuple[Any, ...] = ()
-        self.workers = SimpleNamespace(stop=threading.Event())
+        self.stop = threading.Event()
 
     def evaluate(self, tasks: Sequence[Task], observe: object) -> Iterator[Evaluation]:
         self.tasks += tasks
         answer = self._answers.pop(0)
         if callable(answer):  # a save; then it is interrupted
             answer()
-            assert self.workers.stop.wait(30)
+            assert self.stop.wait(30)
             raise Interrupted
         if isinstance(answer, BaseException):
             raise answer

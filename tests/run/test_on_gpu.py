@@ -121,7 +121,7 @@ def test_baselines_stay_for_the_next_solution_of_the_problem_until_the_last(work
     tasks = select_tasks(workspace)
     with open_session("cuda", workspace.root, workspace.results, settings, 1, lambda what: None, lanes=1) as session:
         found = {one.solution.name: one for one in session.evaluate(tasks, lambda job, what: None, jobs=1)}
-        assert session.workers.idle == []
+        assert session.lanes.builders.idle == []
     assert {name: one.verdict.value for name, one in found.items()} == {
         "same": "passed",
         "same_again": "passed",
@@ -231,6 +231,6 @@ def test_a_fork_server_leaves_the_gpu_alone(workspace: Workspace) -> None:
     with session:
         torch.cuda.synchronize()
         before = torch.cuda.mem_get_info()[0]
-        with session.workers.start() as worker:
+        with session.lanes.builders.start() as worker:
             worker.kill()
         assert before - torch.cuda.mem_get_info()[0] < 2**24

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.sim
 
 
 def servers(session: Session) -> list[int]:
-    return [server._process.pid for server in session.workers.servers._servers.values() if server.is_alive]
+    return [server._process.pid for server in session.lanes.builders.servers._servers.values() if server.is_alive]
 
 
 def workers(session: Session) -> list[int]:
