@@ -160,9 +160,6 @@ def _moved(call: NvccCall, folder: str) -> NvccCall:
 def _digest_of_own() -> str:
     """Hash what decides how the same calls come out."""
     package = Path(__file__).parents[1] / "worker"
-    files = [file for name in _OWN_FILES for file in _files_of(package / name)]
+    named = [package / name for name in _OWN_FILES]
+    files = sorted(file for place in named for file in (place, *place.rglob("*")) if file.is_file())
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
-
-
-def _files_of(place: Path) -> list[Path]:
-    return [place] if place.is_file() else sorted(file for file in place.rglob("*") if file.is_file())

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from harness.cudasim.diagnose import diagnose_build_log
     from harness.cudasim.loaded import Runtime, load_runtime
     from harness.cudasim.source_lines import (
-        Instruction,
         SourceLine,
         feeds_an_index,
         is_row_of_shared_array,

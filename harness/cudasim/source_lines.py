@@ -12,33 +12,25 @@ _TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
-class Instruction:
-    """A byte of a loaded library."""
-
-    library: str
-    offset: int
-
-
-@dataclass(frozen=True)
 class SourceLine:
     file: str
     line: int
 
 
-def source_line(trace: Sequence[Instruction]) -> SourceLine | None:
-    """Find the nearest line of the user's. `trace` leads from the instruction outwards through its callers, since what
-    lies in the simulator's, torch's or the system's headers was called from somewhere. None if nothing tells, as
-    without addr2line."""
-    for instruction in trace:
-        for line in _lines(instruction):
+def source_line(trace: Sequence[tuple[str, int]]) -> SourceLine | None:
+    """Find the nearest line of the user's. `trace` leads from the instruction, a library and an offset in it, outwards
+    through its callers, since what lies in the simulator's, torch's or the system's headers was called from somewhere.
+    None if nothing tells, as without addr2line."""
+    for library, offset in trace:
+        for line in _lines(library, offset):
             if not _is_a_header_of_others(Path(line.file)):
                 return line
     return None
 
 
-def _lines(instruction: Instruction) -> list[SourceLine]:
-    """List its lines, the innermost first: an inlined instruction has several."""
-    command = ["addr2line", "-i", "-e", instruction.library, hex(instruction.offset)]
+def _lines(library: str, offset: int) -> list[SourceLine]:
+    """List an instruction's lines, the innermost first: an inlined one has several."""
+    command = ["addr2line", "-i", "-e", library, hex(offset)]
     try:
         output = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):

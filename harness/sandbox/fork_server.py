@@ -68,12 +68,6 @@ class ForkedProcess:
             time.sleep(_ROUND_S)
         return code
 
-    def kill(self) -> None:
-        """Kill the process itself; its number is its own until it is waited for."""
-        if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-
 
 class ForkServer:
     """One such process. It is safe to share between threads. Its import goes on while nobody asks for a worker."""

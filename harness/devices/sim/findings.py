@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.cudasim import Instruction, SourceLine, feeds_an_index, is_row_of_shared_array, source_line, with_names
+from harness.cudasim import SourceLine, feeds_an_index, is_row_of_shared_array, source_line, with_names
 from harness.sandbox.wire.device import Account, Finding
 
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
@@ -89,8 +89,8 @@ def _one_a_line(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(first.values())
 
 
-def _instructions(places: Sequence[dict[str, Any]]) -> list[Instruction]:
-    return [Instruction(place["library"], place["offset"]) for place in places]
+def _instructions(places: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+    return [(place["library"], place["offset"]) for place in places]
 
 
 def _other_place(trace: Sequence[dict[str, Any]], place: SourceLine | None) -> str:

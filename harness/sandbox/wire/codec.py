@@ -57,13 +57,13 @@ def decode(cls: type[T], data: Json) -> T:
 
 
 @functools.cache
-def _fields(cls: type) -> dict[str, dataclasses.Field[Any]]:
-    return {field.name: field for field in dataclasses.fields(cls)}
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
+def _fields(cls: type) -> dict[str, tuple[Any, bool]]:
+    """The annotation of each field, and whether it must be there."""
+    hints, missing = get_type_hints(cls), dataclasses.MISSING
+    return {
+        field.name: (hints[field.name], field.default is missing and field.default_factory is missing)
+        for field in dataclasses.fields(cls)
+    }
 
 
 def _decode(hint: Any, data: Json, where: str) -> Any:
@@ -94,14 +94,13 @@ def _decode_dataclass(cls: Any, data: Json, where: str) -> Any:
     fields = _fields(cls)
     if unknown := set(data) - set(fields):
         raise CodecError(f"{where}: unknown key {sorted(unknown)[0]!r}")
-    hints = _hints(cls)
     values = {}
-    for name, field in fields.items():
+    for name, (hint, is_required) in fields.items():
         if name in data:
-            value, hint = data[name], hints[name]
+            value = data[name]
             is_scalar = hint is type(value) and hint in (int, bool, float)
             values[name] = value if is_scalar else _decode(hint, value, f"{where}.{name}")
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+        elif is_required:
             raise CodecError(f"{where}: key {name!r} is missing")
     try:
         return cls(**values)
