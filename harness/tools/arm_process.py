@@ -123,7 +123,7 @@ def _note_sources(protocol: _Protocol) -> None:
             texts = given.get("cuda_sources") or []
             text = "\n".join([texts] if isinstance(texts, str) else map(str, texts))
             before = 0 if given.get("no_implicit_headers") else _LINES_OF_TORCH
-            protocol.note(InlineSource(str(given["name"]), text, before))
+            protocol.note(InlineSource(text, before))
         return routed(*args, **kwargs)
 
     cpp_extension.load_inline = load_inline

@@ -48,7 +48,6 @@ class ArmTask:
 class InlineSource:
     """The CUDA text that load_inline() was given for an extension. Torch writes `lines_before` of its own in front."""
 
-    name: str
     text: str
     lines_before: int
 

@@ -18,7 +18,7 @@ from torch.utils import cpp_extension
 from harness.sandbox.wire.layout import MANIFEST, NVCC_CALL, own_extensions, own_log, text_place
 from harness.worker.slim_build import is_final, side_by_side_nvcc, slim_arguments
 
-WORDS_CHARS = 2000
+_WORDS_CHARS = 2000
 """The most characters that are kept of torch's words on a build that failed."""
 _VERBOSE_PTXAS = "-Xptxas=-v"
 
@@ -46,7 +46,7 @@ def build(
         arguments = {**call.arguments, "build_directory": str(_emptied(staging)), "verbose": True}
         return _build_in(staging, folder, original, arguments, log)
     except Exception as error:
-        (_emptied(folder) / MANIFEST).write_text(json.dumps({"refused": str(error)[:WORDS_CHARS]}))
+        (_emptied(folder) / MANIFEST).write_text(json.dumps({"refused": str(error)[:_WORDS_CHARS]}))
         raise
     finally:
         for built in (staging, folder):  # a build that went well has its place by now

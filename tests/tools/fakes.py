@@ -53,7 +53,7 @@ def bench(of: Target, builds: tuple[ExtensionBuild, ...] = ()) -> Iterator[Bench
 
 
 def report(stage: Reached, error: str | None = None, source: str | None = None) -> ArmReport:
-    sources = () if source is None else (InlineSource("double_overrun", source, 3),)
+    sources = () if source is None else (InlineSource(source, 3),)
     return ArmReport(stage, error, sources)
 
 

@@ -11,7 +11,7 @@ from harness.tools.arm_task import InlineSource
 from harness.tools.sources import locate, write_sources
 
 TEXT = "\n#include <x>\n__global__ void k() {\n    y[i] = 1;\n}\n"
-SOURCE = InlineSource("extension", TEXT, lines_before=3)
+SOURCE = InlineSource(TEXT, lines_before=3)
 
 
 @pytest.fixture

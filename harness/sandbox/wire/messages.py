@@ -267,10 +267,9 @@ class ExtensionReport:
 
 @dataclass(frozen=True)
 class TextBuilt(Reply):
-    """The end of a text's build. `words` are torch's where it failed."""
+    """The end of a text's build."""
 
     extension: ExtensionReport
-    words: str = ""
 
 
 @dataclass(frozen=True)

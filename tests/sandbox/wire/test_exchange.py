@@ -61,7 +61,7 @@ MESSAGES = [
     (REQUESTS, DescribeCompilers()),
     (REPLIES, CompilersDescribed("these")),
     (REQUESTS, BuildText(RELU, "0" * 32)),
-    (REPLIES, TextBuilt(ExtensionReport("relu", "0" * 32, False, False, 1.5), "Error building extension 'relu'")),
+    (REPLIES, TextBuilt(ExtensionReport("relu", "0" * 32, False, False, 1.5))),
     (REPLIES, Loaded((ExtensionReport("relu", "0" * 32, False, False, 0.0, RELU),))),
     (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
     (REQUESTS, Detach((1, 2))),
