@@ -20,7 +20,6 @@ from harness.devices.cuda.runtime import runtime_library
 _KERNELS = Path(__file__).parent / "kernels"
 _Function = Callable[..., int]
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY, cuda.h
-_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
 
 clock_ns = time.perf_counter_ns
 _current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
