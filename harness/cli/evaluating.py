@@ -192,12 +192,12 @@ def _plan(asked: _Asked, progress: Progress) -> list[Planned]:
 def _planned(asked: _Asked, index: Index) -> tuple[list[Planned], str]:
     """The tasks with their results, and why the first has none that counts."""
     from harness.run.engine import environments_of  # torch comes in here
-    from harness.run.plan import failed_last, plan_in_any, why_anew
+    from harness.run.plan import failed_last, plan, why_anew
 
     environments = environments_of(asked.engine(), asked.options.backend, asked.workspace.root)
     tasks = failed_last(asked.tasks, environments[0], index) if asked.options.last_failed else asked.tasks
     why = why_anew(tasks[0], asked.config, environments[0], index) if tasks else ""
-    return plan_in_any(tasks, asked.config, environments, index), why
+    return plan(tasks, asked.config, environments, index), why
 
 
 def _evaluate(

@@ -28,27 +28,18 @@ def evaluated_before(tasks: Sequence[Task], known: Index) -> list[Task]:
     return [task for task in tasks if (task.problem.name, task.solution.name) in names]
 
 
-def plan(tasks: Sequence[Task], config: Config, environment: Environment, known: Index) -> list[Planned]:
-    """Every task with its result, if there is one for exactly these sources, cases, settings and environment.
+def plan(tasks: Sequence[Task], config: Config, environments: Sequence[Environment], known: Index) -> list[Planned]:
+    """Every task with its result, if there is one for exactly these sources, cases and settings and one of these
+    environments, of which a cluster may have several.
 
     Every verdict is a result but `harness_error`: that says nothing about the solution.
     """
     before = evaluated_before(tasks, known)  # the files of others needn't be read
-    keys = dict(zip(map(id, before), _keys(before, config, environment), strict=True))
-    entries = known.latest_by_key(list(keys.values()))
+    keys = [dict(zip(map(id, before), _keys(before, config, one), strict=True)) for one in environments]
+    entries = known.latest_by_key([key for of_one in keys for key in of_one.values()])
     results = {key: entry for key, entry in entries.items() if entry.verdict is not Verdict.HARNESS_ERROR}
-    return [Planned(task, results.get(keys.get(id(task), ""))) for task in tasks]
-
-
-def plan_in_any(
-    tasks: Sequence[Task], config: Config, environments: Sequence[Environment], known: Index
-) -> list[Planned]:
-    """Plan for several environments, as a cluster has them: a result in any of them counts."""
-    planned = plan(tasks, config, environments[0], known)
-    for environment in environments[1:]:
-        others = plan(tasks, config, environment, known)
-        planned = [one if one.result else other for one, other in zip(planned, others, strict=True)]
-    return planned
+    found = ([results.get(of_one.get(id(task), "")) for of_one in keys] for task in tasks)
+    return [Planned(task, next(filter(None, of_task), None)) for task, of_task in zip(tasks, found, strict=True)]
 
 
 def why_anew(task: Task, config: Config, environment: Environment, known: Index) -> str:

@@ -17,7 +17,6 @@ from harness.referee.job import make_job
 from harness.run import session as session_module
 from harness.run.engine import Engine, environments_of, open_session
 from harness.run.executor import Ticket
-from harness.run.plan import plan_in_any
 from harness.run.ray_cluster import ClusterMachine, wishes
 from harness.run.ray_session import _Keeper
 from harness.store.journal import Journal
@@ -100,29 +99,6 @@ def test_the_simulator_needs_no_gpu() -> None:
     wanted = wishes("sim", [CPU, replace(CPU, id="small", cpus=1)], None, None)
     assert [one.is_lane for one in wanted] == [True, True, False]
     assert all(not one.options.get("num_gpus") for one in wanted)
-
-
-class FakeIndex:
-    """Has results of one environment."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self.fingerprint = fingerprint
-
-
-def test_a_result_of_any_machine_of_the_cluster_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.run import plan as plan_module
-
-    here, there = environment(), environment(driver="590.1")
-    index: Any = FakeIndex(there.fingerprint)
-    tasks: Any = ["a", "b"]
-
-    def plan(tasks: Any, config: Config, environment: Any, known: Any) -> list[plan_module.Planned]:
-        has = {"a"} if environment.fingerprint == known.fingerprint else set()
-        return [plan_module.Planned(task, f"result of {task}" if task in has else None) for task in tasks]  # type: ignore[arg-type]
-
-    monkeypatch.setattr(plan_module, "plan", plan)
-    planned = plan_in_any(tasks, Config(), [here, there], index)
-    assert [one.result for one in planned] == ["result of a", None]
 
 
 def test_a_job_that_no_machine_could_judge_is_a_harness_error_with_each_attempt(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ def evaluated(
     return passed(**facts) if verdict.passed else failed(verdict=verdict, checks=(), **facts)
 
 
-def kept(tasks: Sequence[Task], *known: Evaluation) -> list[str]:
-    found = plan(tasks, Config(), environment(), Remembered(*known))
+def kept(tasks: Sequence[Task], *known: Evaluation, among: Sequence[Environment] = (environment(),)) -> list[str]:
+    found = plan(tasks, Config(), among, Remembered(*known))
     assert [one.task for one in found] == list(tasks)
     return [f"{one.task.problem.name}/{one.task.solution.name}" for one in found if one.result]
 
@@ -106,6 +106,12 @@ def kept(tasks: Sequence[Task], *known: Evaluation) -> list[str]:
 def test_what_was_evaluated_is_kept(workspace: Workspace) -> None:
     tasks = select_tasks(workspace)
     assert kept(tasks, evaluated(tasks[1]), evaluated(tasks[2])) == ["pool/tiled", "relu/plain"]
+
+
+def test_a_result_of_any_machine_of_the_cluster_is_kept(workspace: Workspace) -> None:
+    tasks, there = select_tasks(workspace), environment(driver="590.1")
+    known = evaluated(tasks[1], where=there), evaluated(tasks[2])
+    assert kept(tasks, *known, among=[environment(), there]) == ["pool/tiled", "relu/plain"]
 
 
 @pytest.mark.parametrize("file", ["solutions/pool/plain/solution.py", "problems/pool/problem.py"])
