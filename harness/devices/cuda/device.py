@@ -17,7 +17,7 @@ from harness.devices.cuda.captures import Captures
 from harness.devices.cuda.lead_in import Extent, LeadIn
 from harness.devices.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.devices.cuda.output_copy import Snapshots, extent, holds_numbers
-from harness.devices.cuda.tracer import Tracer, bounded, open_cupti, with_calls
+from harness.devices.cuda.tracer import Tracer, bounded, open_cupti
 from harness.sandbox.wire.device import MADE_TWICE, BufferHandle, Conditions, KernelRun, SeenGpu
 
 _POISON = 0xFF
@@ -221,7 +221,7 @@ class CudaDevice(WorkerDevice):
             return None
         self._is_tracing = False
         self.synchronize()
-        return with_calls(bounded(self._tracer.take(), _TRACE_CHARS))
+        return bounded(self._tracer.take(), _TRACE_CHARS)
 
     def can_trace(self) -> bool:
         meter = self._ready()

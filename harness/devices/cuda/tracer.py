@@ -128,16 +128,6 @@ class Tracer:
                 yield row
 
 
-def with_calls(rows: Sequence[KernelRun]) -> tuple[KernelRun, ...]:
-    """Give each of the rows, in order of time, the number of the call that had begun last before it."""
-    found, call = [], -1
-    for row in rows:
-        if row.name == LEAD_IN:
-            call += 1
-        found.append(dataclasses.replace(row, call=call) if call >= 0 else row)
-    return tuple(found)
-
-
 def bounded(rows: Sequence[KernelRun], most_chars: int) -> tuple[KernelRun, ...]:
     """Leave out rows, in order of time, that ran inside a call once the names add up to `most_chars`. Marks and what no
     call accounts for always stay. Names are cut, or a few kernels with endless ones would leave out all that follow."""

@@ -166,4 +166,4 @@ def _rows(name: str, count: int, elements: int, blocks: int, last: int) -> Itera
     rows = min(count, _MOST_ROWS)
     for row in range(rows):
         shares = [whole * (row + 1) // rows - whole * row // rows for whole in (elements, blocks)]
-        yield KernelRun(name, last, last, 0, "kernel", None, *shares)
+        yield KernelRun(name, last, last, 0, "kernel", *shares)

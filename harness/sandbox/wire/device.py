@@ -71,16 +71,15 @@ class Account:
 
 @dataclass(frozen=True)
 class KernelRun:
-    """A row of a trace: one kernel, copy or fill as it ran on the device. `call` counts within the turn; None where
-    it belongs to none. On the simulator, which times nothing, there are `elements`, of the tensors that an operator of
-    torch was given, and `blocks`, of a kernel's grid. Claimed by the worker, all of it."""
+    """A row of a trace: one kernel, copy or fill as it ran on the device. On the simulator, which times nothing, there
+    are `elements`, of the tensors that an operator of torch was given, and `blocks`, of a kernel's grid. Claimed by the
+    worker, all of it."""
 
     name: str
     start_ns: int
     end_ns: int
     stream: int
     kind: Literal["kernel", "copy", "fill"]
-    call: int | None = None
     elements: int = 0
     blocks: int = 0
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from harness.devices.cuda.tracer import END, LEAD_IN, bounded, with_calls
+from harness.devices.cuda.tracer import END, LEAD_IN, bounded
 from harness.sandbox.wire.device import KernelRun
 
 
 def rows(*names: str) -> list[KernelRun]:
     return [KernelRun(name, number, number + 1, 7, "kernel") for number, name in enumerate(names)]
-
-
-def test_a_row_belongs_to_the_call_that_began_last() -> None:
-    found = with_calls(rows("flush", LEAD_IN, "a", END, "copy", LEAD_IN, "b", END))
-    assert [row.call for row in found] == [None, 0, 0, 0, 0, 1, 1, 1]
 
 
 def test_a_short_trace_is_kept_whole() -> None:

@@ -50,7 +50,7 @@ CALL = Call((Argument(REF), Argument(value=3)), (REF,))
 TAKEN = CallTaken("tuple", (OutputForm(None, "float32", (2,), "cuda"),), 10, 12, ("input 0",))
 ACCOUNT = Account(5, {"illegal-address": 4}, 1)
 RELU = ExtensionText("relu", ("int relu();",), (), {"relu": "relu"}, cflags=("-O3",))
-RUN = KernelRun("relu", 5, 9, 7, "kernel", 0)
+RUN = KernelRun("relu", 5, 9, 7, "kernel")
 
 MESSAGES = [
     (REQUESTS, WarmUp()),
