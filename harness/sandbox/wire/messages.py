@@ -255,7 +255,7 @@ class BuildText(Request):
 @dataclass(frozen=True)
 class ExtensionReport:
     """One extension that the worker built or found, or whose `text` it wants to be built. The compiler's output lies
-    where layout.extension_log() says."""
+    where layout.own_log() says."""
 
     name: str
     key: str
@@ -304,7 +304,7 @@ class CallTaken:
     """The return of one call, and the worker's claims about it.
 
     `structure` is unpack()'s. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
-    backends.base.Measured. `shares` names all that outputs share their storage with ("input 0", "output 0 of an earlier
+    devices.base.Measured. `shares` names all that outputs share their storage with ("input 0", "output 0 of an earlier
     call"); `unasked` is an error of the CUDA runtime's that the call left behind, as a launch does that failed
     unnoticed. `is_given_back`: whether torch's allocator got back as much memory as the outputs had when they were let
     go of, which what lies in an input needn't; None where they were kept.
