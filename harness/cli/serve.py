@@ -13,7 +13,7 @@ import harness
 from harness.cli.options import BackendOption, ConfigName, RequireConfinement, ResultsFolder
 from harness.cli.printing import say
 from harness.cli.signals import end_politely
-from harness.errors import MachineError, UsageError, refused
+from harness.errors import MachineError, UsageError
 from harness.model.plural import several
 
 _NEEDS = "fastapi, fastapi-offline, uvicorn, sqlalchemy and httpx"
@@ -90,9 +90,13 @@ def _is_this_machine(host: str) -> bool:
 
 def _listening(host: str, port: int) -> socket.socket:
     """Raises: MachineError where the address can't be had."""
-    is_v6 = ":" in host
-    family = socket.AF_INET6 if is_v6 else socket.AF_INET
-    both = is_v6 and socket.has_dualstack_ipv6()
-    with refused(MachineError, f"can't listen on {host}:{port}", "name another --port"):
-        # A long queue: whoever is told of it may come at once.
-        return socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=both)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    door = socket.socket(family)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        door.bind((host, port))
+        door.listen(1024)  # whoever is told of it may come at once
+    except OSError as error:
+        door.close()
+        raise MachineError(f"can't listen on {host}:{port}: {error.strerror}; name another --port") from None
+    return door

@@ -30,7 +30,7 @@ _QUOTED = re.compile(r"[‘'`]([^’']*)[’']")
 
 # What a CUDA header would declare: if we lack it, the gap is ours.
 _CUDA_NAME = re.compile(
-    r"\b(__\w+|cu[A-Z]\w*|cuda\w+|CU\w+|sim(::|_)\w*|atomic\w+|make_\w+|\w*(half|bfloat16|bf16)\w*"
+    r"\b(__\w+|cu(blas|dnn|fft|rand|solver|sparse)?[A-Z]\w*|cuda\w+|CU\w+|TORCH_CUDA\w+|sim(::|_)\w*|atomic\w+|make_\w+|\w*(half|bfloat16|bf16)\w*"
     r"|h(exp|log|sin|cos|sqrt)\w*"
     r"|(u?(char|short|int|long|longlong)|float|double)[1-4]|dim3|(thread|block)Idx|(block|grid)Dim|warpSize"
     r"|tex\w+|surf\w+|cub|thrust|cg|cooperative_groups|wmma|nvcuda|cute|cutlass|u?l{0,2}(max|min)"

@@ -161,7 +161,8 @@ def _link(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
     _link_library(
         compiler, libraries / "libc10_cuda.so", "libc10_cuda.so", [str(device), *of_torch, f"-L{libraries}", "-lcudart"]
     )
-    (libraries / "libcublas.so").symlink_to("libc10_cuda.so")  # for `-lcublas`
+    for name in ("cublas", "cublasLt"):  # for the link line alone
+        (libraries / f"lib{name}.so").symlink_to("libc10_cuda.so")
     # torch puts it on every extension's link line; all that it would hold is in libc10_cuda.
     _link_library(compiler, libraries / "libtorch_cuda.so", "libtorch_cuda.so", [])
     _link_stand_ins(root, objects, torch, compiler)

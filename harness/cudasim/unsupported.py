@@ -18,11 +18,12 @@ _SIMULATED_OF_CUB = re.compile(
     r"|BLOCK_(LOAD|STORE|REDUCE|SCAN)_\w+"
 )
 
-_SIMULATED_OF_CUBLAS = (
-    r"(Create|Destroy|[GS]et(AtomicsMode|MathMode|PointerMode|Stream)|SetWorkspace|GetVersion|GetStatus(Name|String)"
-    r"|[SDH]gemm(StridedBatched)?|Gemm(StridedBatched)?Ex|[SD]gemv)(_v2)?"
-    r"|(AtomicsMode|ComputeType|GemmAlgo|Handle|Math|Operation|PointerMode|Status)_t"
+_SIMULATED_OF_CUBLAS = r"[SDH]gemm(StridedBatched)?|Gemm(StridedBatched)?Ex|[SD]gemv"
+_OF_CUBLAS = (
+    r"(I?[SDCZH][cdsz]?(a[ms]|axpy|copy|dot|gb|ge|hb|he|hp|matinv|nrm|rot|sb|sc|sp|sw|sy|tb|tp|tr)\w*"
+    r"|(A(sum|xpy)|Copy|Dot|Gemm|Iam|Nrm2|Rot|Scal|Swap)\w*Ex\w*|[GS]et(Matrix|Vector)\w*)"
 )
+"""Functions of linear algebra, behind the prefix. Names of a solution's own begin with it as well."""
 
 _HEADERS = {
     r"crt/mma": ("mma", None),
@@ -30,7 +31,8 @@ _HEADERS = {
     r"|thread/thread_operators|util_type)": (_CUB, r"cub"),
     r"thrust/": ("Thrust", r"thrust"),
     r"cutlass|cute/": ("CUTLASS", r"cutlass|cute"),
-    r"cublas(?!_v2\.|_api\.)": (_CUBLAS, r"(cu|CU)(blas|BLAS)\w*"),
+    r"cublas(Lt|Xt)\.h": (_CUBLAS, r"(cu|CU)(blas|BLAS)(Lt|LT|Xt|XT)\w*"),
+    r"cublas\.h": (_CUBLAS, r"cublas(Init|Shutdown|Alloc|Free|GetError)"),
     r"cudnn": ("cuDNN", r"(cu|CU)(dnn|DNN)\w*"),
     r"cufft": ("cuFFT", r"(cu|CU)(fft|FFT)\w*"),
     r"curand": ("cuRAND", r"(cu|CU)(rand|RAND)\w*"),
@@ -44,7 +46,7 @@ _HEADERS = {
     ),
     r"cuda/(std|atomic|functional)": ("libcu++", r"cuda"),
     r"cudaTypedefs": ("the CUDA driver API", r"PFN_\w*|cu[A-Z]\w*"),
-    r"ATen/cuda/CUDABlas": (_CUBLAS, r"\w*(cu|CU)(blas|BLAS)\w*|\w*CUDABlas\w*|blas"),
+    r"ATen/cuda/CUDABlas": (_CUBLAS, r"CUDABlas\w*|blas"),
     r"ATen/cuda/CUDASparse": ("cuSPARSE", r"\w*(cu|CU)(sparse|SPARSE)\w*|\w*CUDASparse\w*|sparse"),
     r"ATen/cuda/CUDAGraph": ("CUDA graphs in C++", r"\w*CUDAGraph\w*|cudaGraph\w*"),
     r"ATen/native": ("ATen's own CUDA kernels", None),
@@ -58,7 +60,7 @@ _NAMES = {
     r"__wmma\w*|__mma\w*": "mma",
     r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
     r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
-    rf"cublas(?!({_SIMULATED_OF_CUBLAS})$)[A-Z]\w+|getCurrentCUDABlasLtHandle": _CUBLAS,
+    rf"cublas(?!({_SIMULATED_OF_CUBLAS})(_v2)?$){_OF_CUBLAS}|cublas(Lt|Xt)[A-Z]\w+|getCurrentCUDABlasLtHandle": _CUBLAS,
     r"cudnn\w+": "cuDNN",
     r"curand\w*": "cuRAND",
     r"cufft\w+": "cuFFT",

@@ -189,10 +189,10 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         if self._is_ready:
             return
         self._conversation.give_time(START_S)
+        self._has_failed = True  # unless all goes well
         try:
             reply = self._conversation.hear()
         except (PeerClosed, TimeoutError, WrongAnswer, SolutionFailed) as error:
-            self._has_failed = True
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
@@ -201,7 +201,7 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         assert isinstance(reply, Ready)
         self.protections = (*reply.protections, *((CONTAINER,) if is_in_container() else ()))
         self._require_confinement()
-        self._is_ready = True
+        self._is_ready, self._has_failed = True, False
 
     @property
     def is_unused(self) -> bool:

@@ -1,7 +1,6 @@
 // Products of matrices for cuBLAS's functions (include/cublas_v2.h), by torch's operators on the fake device.
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/baddbmm.h>
-#include <ATen/ops/matmul.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "cublas_v2.h"
 #include "torch_device.h"
@@ -39,32 +38,35 @@ at::Tensor tensor_of(const sim_matrix& matrix, int64_t count) {
   return tensor;
 }
 
-// Whole numbers of eight bits add up to those of 32.
-at::ScalarType computed_in(at::ScalarType of_a, at::ScalarType of_c) {
-  return of_a == at::kChar ? (of_c == at::kInt ? at::kInt : at::kFloat) : of_c == at::kDouble ? at::kDouble : at::kFloat;
+// Floats as tensor cores take them.
+at::Tensor as_multiplied(const at::Tensor& floats, cublasComputeType_t compute) {
+  if (floats.scalar_type() != at::kFloat) return floats;
+  if (compute == CUBLAS_COMPUTE_32F_FAST_16F) return floats.to(at::kHalf).to(at::kFloat);
+  if (compute == CUBLAS_COMPUTE_32F_FAST_16BF) return floats.to(at::kBFloat16).to(at::kFloat);
+  if (compute != CUBLAS_COMPUTE_32F_FAST_TF32) return floats;
+  constexpr int cut = 13, half = 1 << (cut - 1);  // of 23 bits of a fraction 10 stay
+  return floats.contiguous().view(at::kInt).add(half).bitwise_and(-(1 << cut)).view(at::kFloat);
 }
+
+at::Scalar number(double value, bool is_whole) { return is_whole ? at::Scalar(int64_t(value)) : at::Scalar(value); }
 
 }  // namespace
 }  // namespace sim
 
 extern "C" __attribute__((visibility("default"))) void sim_multiply(const sim_matrix* a, const sim_matrix* b,
                                                                    const sim_matrix* c, int64_t count, double alpha,
-                                                                   double beta, const char* call) {
+                                                                   double beta, cublasComputeType_t compute,
+                                                                   const char* call) {
   sim::check_device_is_well();
   if (sim_is_capturing()) sim_refuse_in_capture("cuBLAS");
   for (const sim_matrix* matrix : {a, b, c})
     if (!sim_accepts_range(matrix->base, size_t(sim::nbytes_of(*matrix, count)), call)) return;
   at::NoGradGuard no_grad;
-  at::Tensor left = sim::tensor_of(*a, count), right = sim::tensor_of(*b, count), result = sim::tensor_of(*c, count);
-  bool is_uniform = left.scalar_type() == result.scalar_type() && right.scalar_type() == result.scalar_type();
-  if (is_uniform && count == 1) {
-    result[0].addmm_(left[0], right[0], beta, alpha);
-  } else if (is_uniform) {
-    result.baddbmm_(left, right, beta, alpha);
-  } else {
-    at::ScalarType wide = sim::computed_in(left.scalar_type(), result.scalar_type());
-    at::Tensor product = at::matmul(left.to(wide), right.to(wide)).mul_(alpha);
-    if (beta != 0) product.add_(result.to(wide), beta);
-    result.copy_(product);
-  }
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  at::Tensor result = sim::tensor_of(*c, count);
+  at::ScalarType type = result.scalar_type();
+  at::Tensor left = sim::as_multiplied(sim::tensor_of(*a, count), compute);
+  at::Tensor right = sim::as_multiplied(sim::tensor_of(*b, count), compute);
+  bool is_whole = type == at::kInt;
+  result.baddbmm_(left.to(type), right.to(type), sim::number(beta, is_whole), sim::number(alpha, is_whole));
 }

@@ -6,10 +6,8 @@ The requests of the referee to a fork server, which starts workers in theirs, an
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from harness.sandbox.wire.codec import decode, encode
 
 
 @dataclass(frozen=True)
@@ -31,11 +29,12 @@ class Sandbox:
     is_apart: bool = False
 
     def to_argument(self) -> str:
-        return json.dumps(encode(self))
+        return json.dumps(asdict(self))  # as paths are, whatever their bytes
 
     @classmethod
     def from_argument(cls, text: str) -> Sandbox:
-        return decode(cls, json.loads(text))
+        facts = json.loads(text)
+        return cls(**{**facts, "hidden": tuple(facts["hidden"])})
 
     @property
     def path(self) -> Path:

@@ -44,23 +44,23 @@ def amd_gpus() -> list[str]:
 def prctl(option: int, *arguments: int) -> None:
     """Call prctl(2). Raises: OSError."""
     padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
-    _check(_LIBC.prctl(option, *padded))
+    _check(_LIBC.prctl(option, *padded), "prctl")
 
 
 def syscall(number: int, *arguments: object) -> int:
     """Make a system call; arguments are ctypes values. Raises: OSError."""
-    return _check(_LIBC.syscall(ctypes.c_long(number), *arguments))
+    return _check(_LIBC.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
 
 
 def libc_call(name: str, *arguments: object) -> int:
     """Call a function of libc that Python doesn't offer; arguments are ctypes values. Raises: OSError."""
-    return _check(getattr(_LIBC, name)(*arguments))
+    return _check(getattr(_LIBC, name)(*arguments), name)
 
 
-def _check(result: int) -> int:
+def _check(result: int, call: str) -> int:
     if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+        raise OSError(code, f"{call}: {os.strerror(code)}")
     return result
 
 

@@ -41,9 +41,26 @@ def _gemv(a: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     return x[:K] @ a.view(K, M) + 2 * START, turned
 
 
+def _bytes(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return (b.int().view(4, 16) @ a.int().view(8, 16).T).flatten()
+
+
+def _rounded(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """To ten bits of the fraction, as here one number is off by a unit in the thirteenth."""
+    not_supported = 15
+    return torch.outer(b, torch.ones(32)).flatten(), torch.tensor([not_supported], dtype=torch.int32)
+
+
 CASES = (
     case("cublas_sgemm", "`cublasSgemm`", (_whole(M * K), _whole(K * N, 1)), _sgemm, start=START),
     case("cublas_batches", "`StridedBatched`", (_whole(3 * M * K).double(), _whole(3 * K * N, 1).double()), _batches),
     case("cublas_gemm_ex", "`Hgemm`, `GemmEx`", (_whole(M * K).half(), _whole(K * N, 1).half()), _gemm_ex, start=START),
     case("cublas_gemv", "`Sgemv`", (_whole(M * K), _whole(2 * M, 1)), _gemv, start=START),
+    case(
+        "cublas_bytes",
+        "`Hgemm`, `GemmEx`",
+        (ints(128, -8, 8).to(torch.int8), ints(64, -8, 8, 1).to(torch.int8)),
+        _bytes,
+    ),
+    case("cublas_rounded", "`CUBLAS_TF32_TENSOR_OP_MATH`", (torch.full((32,), 1 + 2.0**-13), _whole(32, 2)), _rounded),
 )

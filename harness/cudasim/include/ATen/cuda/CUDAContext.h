@@ -4,6 +4,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cublas_v2.h>
 
+#define TORCH_CUDABLAS_CHECK(call) TORCH_CHECK((call) == CUBLAS_STATUS_SUCCESS, "CUDA error: ", #call)
+
 namespace at::cuda {
 
 inline cudaDeviceProp* getDeviceProperties(c10::DeviceIndex) {
