@@ -294,6 +294,22 @@ __global__ void write_behind(float* out, int at) {
   out[at] = 1.0f;
 }
 
+std::vector<torch::Tensor> library_in_tf32(torch::Tensor x) {
+  int n = int(x.numel());
+  float one = 1, none = 0, *data = x.data_ptr<float>();
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+  std::vector<torch::Tensor> products;
+  for (cublasMath_t mode : {CUBLAS_DEFAULT_MATH, CUBLAS_TF32_TENSOR_OP_MATH}) {
+    torch::Tensor product = torch::empty({n, n}, x.options());
+    cublasSetMathMode(handle, mode);
+    cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, 1, &one, data, n, data, 1, &none, product.data_ptr<float>(), n);
+    products.push_back(product);
+  }
+  cublasDestroy(handle);
+  return products;
+}
+
 void library_behind(torch::Tensor x) {
   int n = int(x.numel());
   float one = 1, *data = x.data_ptr<float>();

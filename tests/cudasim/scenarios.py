@@ -48,6 +48,7 @@ torch::Tensor copies_behind(torch::Tensor x);
 void asm_out_of_bounds(torch::Tensor x);
 void copy_out_of_bounds(torch::Tensor x);
 void matrix_rows(torch::Tensor x, int64_t offset);
+std::vector<torch::Tensor> library_in_tf32(torch::Tensor x);
 void library_behind(torch::Tensor x);
 void out_of_bounds(torch::Tensor x, int64_t at);
 void misaligned_above(torch::Tensor x);
@@ -562,6 +563,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),
     "opted_in_template": lambda _, e: e.big_shared_template(_vector(25600)).item(),
     "out_of_bounds_after": lambda _, e: e.out_of_bounds(_vector(16), 16),
+    "library_in_tf32": lambda _, e: [one.max().item() for one in e.library_in_tf32(1 + _vector(2).fill_(2**-13))],
     "library_behind": lambda _, e: e.library_behind(_vector(16)),
     "out_of_bounds_before": lambda _, e: e.out_of_bounds(_vector(1024), -1),
     "too_many_threads": lambda _, e: e.too_many_threads(_vector(16)),

@@ -22,6 +22,7 @@ NO_MEMORY = "The simulator counts no device memory."
 @pytest.mark.parametrize(
     ("scenario", "value", "launches"),
     [
+        ("library_in_tf32", [1 + 2**-12, 1.0], 0),
         ("vector_add", True, 1),
         ("matmul", True, 1),
         ("trace", [["aten::max_pool2d_with_indices", "aten::mul", "aten::view", "kernels::add"], [], None], 1),

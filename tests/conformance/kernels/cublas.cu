@@ -62,15 +62,3 @@ CASE(cublas_bytes) {
   cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 8, 4, 16, &one, a, CUDA_R_8I, 16, b, CUDA_R_8I, 16, &none,
                buffers.at<int>(2), CUDA_R_32I, 8, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT);
 }
-
-CASE(cublas_rounded) {
-  Handle handle;
-  float one = 1, none = 0;
-  const float *a = buffers.at<float>(0), *b = buffers.at<float>(1);
-  cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
-  cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 32, 32, 1, &one, a, 32, b, 1, &none, buffers.at<float>(2), 32);
-  cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH);
-  int status = cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 32, 32, 1, &one, a, CUDA_R_32F, 32, b, CUDA_R_32F, 1,
-                            &none, buffers.at<float>(2), CUDA_R_16F, 32, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-  cudaMemcpy(buffers.at<int>(3), &status, sizeof status, cudaMemcpyHostToDevice);
-}

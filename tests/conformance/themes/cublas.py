@@ -45,12 +45,6 @@ def _bytes(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return (b.int().view(4, 16) @ a.int().view(8, 16).T).flatten()
 
 
-def _rounded(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """To ten bits of the fraction, as here one number is off by a unit in the thirteenth."""
-    not_supported = 15
-    return torch.outer(b, torch.ones(32)).flatten(), torch.tensor([not_supported], dtype=torch.int32)
-
-
 CASES = (
     case("cublas_sgemm", "`cublasSgemm`", (_whole(M * K), _whole(K * N, 1)), _sgemm, start=START),
     case("cublas_batches", "`StridedBatched`", (_whole(3 * M * K).double(), _whole(3 * K * N, 1).double()), _batches),
@@ -62,5 +56,4 @@ CASES = (
         (ints(128, -8, 8).to(torch.int8), ints(64, -8, 8, 1).to(torch.int8)),
         _bytes,
     ),
-    case("cublas_rounded", "`CUBLAS_TF32_TENSOR_OP_MATH`", (torch.full((32,), 1 + 2.0**-13), _whole(32, 2)), _rounded),
 )
