@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from harness.model.check import OutputComparison, Tolerance
+from harness.referee.answers.comparison import within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.setting import Setting
 from harness.referee.tolerance import MARGIN, TOLD_BY, ErrorEvidence, distance
@@ -26,6 +27,10 @@ _CUT = 1.25 / MARGIN
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
+_FEW = 2.0**-10
+_STEP_UNITS, _STEP_RUNS, _VAIN_RUNS = 8.0, 16, 8
+"""Values beside a step of the reference are few. Runs that are so many units off fall to either side of it; if those
+begun with explain none of the first mismatches, there is no step."""
 _HALVES = frozenset({torch.float16, torch.bfloat16})
 
 
@@ -54,6 +59,33 @@ def remember_excuse(setting: Setting, first: tuple[Tolerance, ...], milder: tupl
         one if one.is_exact else one.times(max(1, min(one.least_growth(new), found.loosest.rtol / one.rtol)))
         for one, new, found in triples
     )
+
+
+def beside_steps(
+    setting: Setting,
+    got: Sequence[torch.Tensor],
+    compared: Sequence[OutputComparison],
+    inputs: Sequence[Any],
+    held_to: Sequence[Tolerance],
+) -> list[torch.Tensor] | None:
+    """Tell for each value whether the reference gives it as well where its results are a few units in the last place
+    off. Where it jumps, as by rounding to float8, right kernels fall to either side. None where too many values are
+    outside for that, or problem.yaml names the tolerance.
+
+    Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
+    """
+    are_few = all(output.mismatches <= max(1, _FEW * output.elements) for output in compared)
+    if setting.problem.tolerance is not None or not are_few:
+        return None
+    found = [torch.zeros(one.shape, dtype=torch.bool, device=one.device) for one in got]
+    listed = [(number, one.index) for number, output in enumerate(compared) for one in output.first_mismatches]
+    for seed in range(_STEP_RUNS):
+        if seed == _VAIN_RUNS and not any(found[number][index] for number, index in listed):
+            return None
+        near = setting.oracle.perturbed(inputs, seed, _STEP_UNITS)
+        for known, one, other, tolerance in zip(found, got, near, held_to, strict=True):
+            known |= within(one, other, tolerance)
+    return found
 
 
 def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None) -> bool:

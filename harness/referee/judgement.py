@@ -16,7 +16,7 @@ from harness.referee.answers.comparison import Comparison, comparison_of, within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
-from harness.referee.excuses import loosened, may_blame, remember_excuse
+from harness.referee.excuses import beside_steps, loosened, may_blame, remember_excuse
 from harness.referee.setting import Setting
 from harness.referee.tolerance import MARGIN, TOLD_BY, distance, least_for, unit_of
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
@@ -101,7 +101,8 @@ def judge_values(
     decides: a right kernel may err where the reference errs. As much is allowed in later comparisons that begin with
     the same tolerances, of other draws. On variants, which have tolerances of their own, a wrong element need only be
     outside; that it is by far the inputs as drawn show. Nor are they tried on all rows: elements at which the reference
-    itself is outside, such as one that overflows, aren't compared.
+    itself is outside, such as one that overflows, aren't compared. Nor are few values that a step of the reference
+    leaves open.
 
     Raises: UnfairVariant where values are outside and the plainest arithmetic errs without bound.
     """
@@ -117,10 +118,15 @@ def judge_values(
         held_to, compared = milder, compared_with_oracle(got, inputs, setting, milder, seed=seed)
         if all(output.passed for output in compared):
             remember_excuse(setting, first, milder)
+    left_out = None
+    if not all(output.passed for output in compared):
+        with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
+            if left_out := beside_steps(setting, got, compared, inputs, held_to):
+                compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out)
     if tolerances is not None and not all(output.passed for output in compared):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             eager = setting.oracle.native(copied(inputs))
-            compared = compared_with_oracle(got, inputs, setting, held_to, eager, seed)
+            compared = compared_with_oracle(got, inputs, setting, held_to, eager, seed, left_out)
         if not (all(output.passed for output in compared) or may_blame(setting, compared, inputs, seed)):
             raise UnfairVariant
     return compared
@@ -146,9 +152,10 @@ def compared_with_oracle(
     held_to: Sequence[Tolerance],
     eager: Sequence[torch.Tensor] | None = None,
     seed: int | None = None,
+    left_out: Sequence[torch.Tensor] | None = None,
 ) -> tuple[OutputComparison, ...]:
     """Compare complete outputs with the oracle's, whose errors these tolerances permit; only where `eager` outputs are
-    within them, if there are any. `seed`: as for judge_values()."""
+    within them, if there are any. Of what is `left_out` nothing counts as wrong. `seed`: as for judge_values()."""
     spec = setting.spec
     forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
     comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
@@ -157,8 +164,12 @@ def compared_with_oracle(
         origin = () if rows.start is None else (rows.start,)
         for number, (comparison, want) in enumerate(zip(comparisons, outputs, strict=True)):
             place = rows if want.dim() else ()
+            one = got[number][place]
             only = None if eager is None else within(eager[number][place], want, held_to[number])
-            comparison.add(got[number][place], want, origin, only)
+            if left_out is not None:
+                kept = within(one, want, held_to[number]) | ~left_out[number][place]
+                only = kept if only is None else kept & only
+            comparison.add(one, want, origin, only)
     return tuple(comparison.result() for comparison in comparisons)
 
 

@@ -450,7 +450,7 @@ def test_a_header_that_is_misspelt_is_never_left_out() -> None:
 def test_a_header_of_ones_own_is_never_left_out() -> None:
     assert body('#include "parts/curves.h"\nint x;') == '#include "parts/curves.h"\nint x;'
     with pytest.raises(Unsupported):
-        translate('#include "cublas_helpers.h"\nint x;', "k.cu")
+        translate('#include "cufft_helpers.h"\nint x;', "k.cu")
 
 
 DEAD = """#if 0

@@ -168,6 +168,21 @@ def test_the_last_word_has_what_the_reference_errs_on_the_very_inputs(tmp_path: 
     assert not compared.passed
 
 
+def test_values_beside_a_step_of_the_reference_may_be_on_either_side(tmp_path: Path) -> None:
+    """Those of a kernel that is four units in the last place off, before it rounds to float8."""
+    setting = made(tmp_path, "(x.sigmoid() * 400).to(torch.float8_e4m3fn).float()", "torch.randn(512, 2048)")
+    inputs = setting.reference.make_inputs(7)
+    (x,) = inputs
+    kernel = (x.sigmoid() * 400 * (1 + 2**-21)).to(torch.float8_e4m3fn).float()
+    assert 0 < (kernel != setting.oracle.native(inputs)[0]).sum() < 100
+    (compared,) = judge_values([kernel], inputs, setting)
+    assert compared.passed
+    assert 0 < compared.elements - compared.compared < 1000
+    kernel[3, 5] *= 1.125  # a step, where none is near
+    (compared,) = judge_values([kernel], inputs, setting)
+    assert compared.mismatches == 1
+
+
 ONE_SIDED = "(x + 0.3) - x"
 
 
