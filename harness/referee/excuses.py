@@ -14,6 +14,7 @@ import torch
 from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import within
 from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.oracle import copied
 from harness.referee.setting import Setting
 from harness.referee.tolerance import MARGIN, TOLD_BY, ErrorEvidence, distance
 
@@ -28,9 +29,9 @@ _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
 _FEW = 2.0**-10
-_STEP_UNITS, _STEP_RUNS, _VAIN_RUNS = 8.0, 16, 8
-"""Values beside a step of the reference are few. Runs that are so many units off fall to either side of it; if those
-begun with explain none of the first mismatches, there is no step."""
+_STEP_UNITS, _STEP_RUNS, _VAIN_RUNS, _ON_ITS_SIDE = 8.0, 16, 4, 4
+"""Values beside a step of the reference are few. Of runs that are so many units off at least four stay on its side; if
+the first four explain none of the first mismatches, there is no step."""
 _HALVES = frozenset({torch.float16, torch.bfloat16})
 
 
@@ -68,24 +69,33 @@ def beside_steps(
     inputs: Sequence[Any],
     held_to: Sequence[Tolerance],
 ) -> list[torch.Tensor] | None:
-    """Tell for each value whether the reference gives it as well where its results are a few units in the last place
-    off. Where it jumps, as by rounding to float8, right kernels fall to either side. None where too many values are
-    outside for that, or problem.yaml names the tolerance.
+    """Tell for each value whether it lies beside a step of a reference that rounds to float8, on either side of which
+    right kernels fall: whether the reference, with its results a few units in the last place off, gives it as well as
+    its own. None where there are no steps, where more than few values are outside or move so, and where problem.yaml
+    names the tolerance.
 
     Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
     """
     are_few = all(output.mismatches <= max(1, _FEW * output.elements) for output in compared)
     if setting.problem.tolerance is not None or not are_few:
         return None
-    found = [torch.zeros(one.shape, dtype=torch.bool, device=one.device) for one in got]
+    own = setting.oracle.native(copied(inputs))
+    given = [torch.zeros(one.shape, dtype=torch.bool, device=one.device) for one in got]
+    stayed = [torch.zeros(one.shape, dtype=torch.uint8, device=one.device) for one in got]
     listed = [(number, one.index) for number, output in enumerate(compared) for one in output.first_mismatches]
     for seed in range(_STEP_RUNS):
-        if seed == _VAIN_RUNS and not any(found[number][index] for number, index in listed):
+        if seed == _VAIN_RUNS and not any(given[number][index] for number, index in listed):
             return None
-        near = setting.oracle.perturbed(inputs, seed, _STEP_UNITS)
-        for known, one, other, tolerance in zip(found, got, near, held_to, strict=True):
-            known |= within(one, other, tolerance)
-    return found
+        near = setting.oracle.perturbed_beside_steps(inputs, seed, _STEP_UNITS)
+        if near is None or [one.shape for one in near] != [one.shape for one in got]:
+            return None
+        for number, (one, other, tolerance) in enumerate(zip(got, near, held_to, strict=True)):
+            is_same = within(other, own[number], tolerance)
+            if (~is_same).sum() > max(1, _FEW * is_same.numel()):
+                return None
+            stayed[number] += is_same.to(one.device)
+            given[number] |= within(one, other, tolerance) & ~one.isnan()
+    return [known & (count >= _ON_ITS_SIDE) for known, count in zip(given, stayed, strict=True)]
 
 
 def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None) -> bool:

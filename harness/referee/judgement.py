@@ -101,8 +101,7 @@ def judge_values(
     decides: a right kernel may err where the reference errs. As much is allowed in later comparisons that begin with
     the same tolerances, of other draws. On variants, which have tolerances of their own, a wrong element need only be
     outside; that it is by far the inputs as drawn show. Nor are they tried on all rows: elements at which the reference
-    itself is outside, such as one that overflows, aren't compared. Nor are few values that a step of the reference
-    leaves open.
+    itself is outside, such as one that overflows, aren't compared. Nor are few values beside a step of the reference.
 
     Raises: UnfairVariant where values are outside and the plainest arithmetic errs without bound.
     """

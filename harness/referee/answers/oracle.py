@@ -217,6 +217,12 @@ class Oracle:
         with perturbed(seed, units):
             return self._run(self._native, copied(inputs))
 
+    def perturbed_beside_steps(self, inputs: Sequence[Any], seed: int, units: float) -> tuple[torch.Tensor, ...] | None:
+        """Run it so; None where the reference rounds nothing to float8. Raises: InvalidProblem."""
+        with perturbed(seed, units) as mode:
+            outputs = self._run(self._native, copied(inputs))
+        return outputs if mode.has_steps else None
+
     @property
     def has_rows(self) -> bool:
         """True where rows can be judged one by one."""

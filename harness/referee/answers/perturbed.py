@@ -35,18 +35,20 @@ class Untried(RuntimeError):
 
 
 @contextmanager
-def perturbed(seed: int, units: float) -> Iterator[None]:
+def perturbed(seed: int, units: float) -> Iterator[Perturbed]:
     """Context: operations on float32 are decomposed, and each that rounds is off by up to so many units in the last
     place."""
-    with unfused(), _Perturbed(seed, units * _UNIT):
-        yield
+    with unfused(), Perturbed(seed, units * _UNIT) as mode:
+        yield mode
 
 
-class _Perturbed(OperatorMode):
+class Perturbed(OperatorMode):
     def __init__(self, seed: int, relative: float) -> None:
         super().__init__()
         self._seed = seed
         self._relative = relative
+        self.has_steps = False
+        """True once something was rounded to float8."""
         self._generators: dict[torch.device, torch.Generator] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
@@ -62,6 +64,8 @@ class _Perturbed(OperatorMode):
         result = func(*args, **kwargs)
         if packet is torch.ops.aten._to_copy and not (result.is_floating_point() or result.dtype is torch.bool):
             raise Untried(str(packet))
+        if packet is torch.ops.aten._to_copy and result.is_floating_point():
+            self.has_steps |= result.itemsize == 1
         is_rounded = str(packet).rpartition(".")[2].rstrip("_") in _ROUNDED or packet in flop_registry
         return self._off(result) if is_rounded else result
 
