@@ -37,7 +37,7 @@ def test_a_comparison_in_pieces_takes_the_same_memory_again_in_any_thread() -> N
         distance(got, want, Tolerance(1.0, 1.0, 1.0))
         faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
-    for _ in range(3):
+    for _ in range(8):
         thread = threading.Thread(target=compare)
         thread.start()
         thread.join()
