@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,9 @@ import torch
 from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import within
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.oracle import copied
+from harness.referee.answers.oracle import Oracle
 from harness.referee.setting import Setting
-from harness.referee.tolerance import MARGIN, TOLD_BY, ErrorEvidence, distance
+from harness.referee.tolerance import MARGIN, TOLD_BY, ErrorEvidence, distance, distances_by_choice
 
 _FAR = 0.5
 """The error, in local scales, that isn't sought in other rows where the reference doesn't err so on those examined."""
@@ -28,10 +28,10 @@ _CUT = 1.25 / MARGIN
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
-_FEW = 2.0**-10
-_STEP_UNITS, _STEP_RUNS, _VAIN_RUNS, _ON_ITS_SIDE = 8.0, 16, 4, 4
-"""Values beside a step of the reference are few. Of runs that are so many units off at least four stay on its side; if
-the first four explain none of the first mismatches, there is no step."""
+_FEW = 1 / 8
+_RUNS, _VAIN_RUNS, _ON_ITS_SIDE = 16, 4, 4
+"""Values that depend on choices are few in each run. In at least four the reference stays on its side; if the first
+four explain nothing, choices don't."""
 _HALVES = frozenset({torch.float16, torch.bfloat16})
 
 
@@ -62,40 +62,73 @@ def remember_excuse(setting: Setting, first: tuple[Tolerance, ...], milder: tupl
     )
 
 
-def beside_steps(
+def beside_choices(
     setting: Setting,
     got: Sequence[torch.Tensor],
     compared: Sequence[OutputComparison],
     inputs: Sequence[Any],
     held_to: Sequence[Tolerance],
 ) -> list[torch.Tensor] | None:
-    """Tell for each value whether it lies beside a step of a reference that rounds to float8, on either side of which
-    right kernels fall: whether the reference, with its results a few units in the last place off, gives it as well as
-    its own. None where there are no steps, where more than few values are outside or move so, and where problem.yaml
-    names the tolerance.
+    """Tell for each value whether a choice of the reference's excuses it (answers.choices): whether it is the right
+    answer after what the reference chooses, in its own precision or with results a little off. None where nothing is
+    chosen, where more than few values are outside or depend on that, and where problem.yaml names the tolerance.
 
     Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
     """
     are_few = all(output.mismatches <= max(1, _FEW * output.elements) for output in compared)
     if setting.problem.tolerance is not None or not are_few:
         return None
-    own = setting.oracle.native(copied(inputs))
-    given = [torch.zeros(one.shape, dtype=torch.bool, device=one.device) for one in got]
+    excused = [torch.zeros(one.shape, dtype=torch.bool, device=one.device) for one in got]
+    moved = [0.0] * len(got)
+    for rows, given in setting.parts(inputs):
+        places = [rows if one.dim() else () for one in got]
+        found = _beside_choices(
+            setting.oracle, [one[place] for one, place in zip(got, places, strict=True)], given, held_to
+        )
+        if found is None:
+            return None
+        for number, (known, count) in enumerate(found):
+            excused[number][places[number]] = known
+            moved[number] += count
+    are_few = all(count <= max(1, _FEW * one.numel()) for count, one in zip(moved, got, strict=True))
+    return excused if are_few else None
+
+
+def _beside_choices(
+    oracle: Oracle, got: Sequence[torch.Tensor], inputs: Sequence[Any], held_to: Sequence[Tolerance]
+) -> list[tuple[torch.Tensor, float]] | None:
+    """For each output the values of some rows that are excused, and how many depend on choices in a run."""
+
+    def agree(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [
+            within(*three).to(each.device)
+            for three, each in zip(zip(one, other, held_to, strict=True), got, strict=True)
+        ]
+
+    own = oracle.choosing(inputs)
+    if own is None:
+        return None
+    outside = [~one for one in agree(got, oracle.answer(inputs))]
+    as_own = agree(got, own)
+    given = [torch.zeros_like(one) for one in as_own]
     stayed = [torch.zeros(one.shape, dtype=torch.uint8, device=one.device) for one in got]
-    listed = [(number, one.index) for number, output in enumerate(compared) for one in output.first_mismatches]
-    for seed in range(_STEP_RUNS):
-        if seed == _VAIN_RUNS and not any(given[number][index] for number, index in listed):
+    if not any(bool(one.any()) for one in outside):
+        return [(one, 0.0) for one in outside]
+    for seed in range(_RUNS):
+        if seed == _VAIN_RUNS and not any(
+            bool((o & (a | g)).any()) for o, a, g in zip(outside, as_own, given, strict=True)
+        ):
+            return [(one, 0.0) for one in given]
+        near = oracle.choosing(inputs, seed)
+        if near is None:
             return None
-        near = setting.oracle.perturbed_beside_steps(inputs, seed, _STEP_UNITS)
-        if near is None or [one.shape for one in near] != [one.shape for one in got]:
-            return None
-        for number, (one, other, tolerance) in enumerate(zip(got, near, held_to, strict=True)):
-            is_same = within(other, own[number], tolerance)
-            if (~is_same).sum() > max(1, _FEW * is_same.numel()):
-                return None
-            stayed[number] += is_same.to(one.device)
-            given[number] |= within(one, other, tolerance) & ~one.isnan()
-    return [known & (count >= _ON_ITS_SIDE) for known, count in zip(given, stayed, strict=True)]
+        for number, (is_given, is_own) in enumerate(zip(agree(got, near), agree(near, own), strict=True)):
+            given[number] |= is_given
+            stayed[number] += is_own
+    return [
+        ((a | (g & (count >= _ON_ITS_SIDE))) & ~one.isnan(), float((_RUNS - count.double()).sum()) / _RUNS)
+        for one, a, g, count in zip(got, as_own, given, stayed, strict=True)
+    ]
 
 
 def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None) -> bool:
@@ -221,21 +254,24 @@ def _plain_errors(
     def note(found: Sequence[float]) -> None:
         errors[:] = map(max, errors, found)
 
-    def distances(outputs: Sequence[torch.Tensor]) -> list[float]:
-        return [distance(*parts) for parts in zip(outputs, want, units, strict=True)]
+    def errors_of(run: Callable[..., Sequence[torch.Tensor] | None], *facts: float) -> list[float]:
+        with oracle.noting() as noted:
+            outputs = run(inputs, *facts)
+        if not outputs:
+            return [0.0] * len(want)
+        return distances_by_choice(oracle, inputs, outputs, noted.choices, want, units)
 
     with contextlib.suppress(*_UNTRIED):
-        if summed := oracle.summed_serially(inputs):
-            note(distances(summed))
+        note(errors_of(oracle.summed_serially))
     with contextlib.suppress(*_UNTRIED):
         # Few terms tell from cutting who computes in bfloat16, which on average errs no more.
-        if "few_terms" in setting.problem.variants and (cut := oracle.cut_to_tf32(inputs)):
-            note([_CUT * error for error in distances(cut)])
+        if "few_terms" in setting.problem.variants:
+            note([_CUT * error for error in errors_of(oracle.cut_to_tf32)])
     for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
         last_places = _UNITS if half is None else _units_of(half)
         with contextlib.suppress(*_UNTRIED):
-            more = distances(oracle.perturbed(inputs, seed, last_places * _FURTHER))
-            found = distances(oracle.perturbed(inputs, seed, last_places))
+            more = errors_of(oracle.perturbed, seed, last_places * _FURTHER)
+            found = errors_of(oracle.perturbed, seed, last_places)
             # An answer that jumps is as far off by less: that tells of the jump alone.
             triples = zip(found, more, dtypes, strict=True)
             note([near if half in (None, of) and _GROWS * near < far < math.inf else 0.0 for near, far, of in triples])

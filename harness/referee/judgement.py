@@ -16,7 +16,7 @@ from harness.referee.answers.comparison import Comparison, comparison_of, within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
-from harness.referee.excuses import beside_steps, loosened, may_blame, remember_excuse
+from harness.referee.excuses import beside_choices, loosened, may_blame, remember_excuse
 from harness.referee.setting import Setting
 from harness.referee.tolerance import MARGIN, TOLD_BY, distance, least_for, unit_of
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
@@ -101,27 +101,30 @@ def judge_values(
     decides: a right kernel may err where the reference errs. As much is allowed in later comparisons that begin with
     the same tolerances, of other draws. On variants, which have tolerances of their own, a wrong element need only be
     outside; that it is by far the inputs as drawn show. Nor are they tried on all rows: elements at which the reference
-    itself is outside, such as one that overflows, aren't compared. Nor are few values beside a step of the reference.
+    itself is outside, such as one that overflows, aren't compared. Nor are few values that depend on what the reference
+    chooses.
 
     Raises: UnfairVariant where values are outside and the plainest arithmetic errs without bound.
     """
     first = tuple(tolerances or setting.tolerances)
-    held_to = setting.excused.get(first, first)
+    held_to, left_out = setting.excused.get(first, first), None
     compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed)
     for _ in range(ROUNDS):
         if all(output.passed for output in compared):
             break
+        with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
+            if found := beside_choices(setting, got, compared, inputs, held_to):
+                left_out = found
+                compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out)
+            if all(output.passed for output in compared):
+                break
         milder = loosened(setting, compared, inputs, TOLD_BY if tolerances is None else 1.0, seed)
         if milder == held_to:
             break
-        held_to, compared = milder, compared_with_oracle(got, inputs, setting, milder, seed=seed)
+        held_to = milder
+        compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out)
         if all(output.passed for output in compared):
             remember_excuse(setting, first, milder)
-    left_out = None
-    if not all(output.passed for output in compared):
-        with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            if left_out := beside_steps(setting, got, compared, inputs, held_to):
-                compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out)
     if tolerances is not None and not all(output.passed for output in compared):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             eager = setting.oracle.native(copied(inputs))

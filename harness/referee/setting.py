@@ -183,6 +183,18 @@ class Setting:
             return iter([(slice(None), self.whole_answer(inputs, seed))])
         return self.oracle.pieces(inputs, self.spec)
 
+    def parts(self, inputs: Sequence[Any]) -> Iterator[tuple[slice, Sequence[Any]]]:
+        """The inputs of some rows after the other, as many as the oracle takes in one piece; all where rows depend on
+        each other."""
+        rows = self.oracle.rows(inputs, self.spec)
+        if rows is None:
+            yield slice(None), inputs
+            return
+        step = self.oracle.rows_of_a_piece(inputs, self.spec, rows)
+        for start in range(0, rows.count, step):
+            part = slice(start, min(start + step, rows.count))
+            yield part, rows.of(inputs, part)
+
     @property
     def call_s(self) -> float:
         """The seconds of one processor's that a call of the reference and one of the oracle take here, which may take

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from harness.model.check import OracleKind
+from harness.referee.answers.choices import Choices, Following, Noting
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, tensors_of
 from harness.referee.answers.perturbed import perturbed
@@ -31,6 +32,8 @@ _DOUBLE = 8
 _SEARCHED_BYTES = {"cuda": 32 * 2**20, "cpu": 2**20}
 """The bytes of inputs and outputs in float64 above which rows are searched for: judging a few rows then saves more time
 than the search takes."""
+_UNITS_OFF, _UNITS_OFF_IN_HALF = 8.0, 1.0
+"""The units in the last place by which results of honest kernels are off before something is chosen by them."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -68,6 +71,9 @@ class Oracle:
             self._double = None if is_large else copy.deepcopy(model).double()
             # As it is before any call; parameters are the model's own.
             self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None
+        self._noting: Noting | None = None
+        self._chooses = True
+        """False once a call of the model's was seen to choose nothing."""
         self._has_convolutions = True
         """False once a call of the model's was seen to have none."""
         self.kind: OracleKind = "float64"
@@ -183,7 +189,7 @@ class Oracle:
         if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
             with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
-                with contextlib.suppress(RuntimeError):  # a view() in it may ask for another layout
+                with contextlib.suppress(RuntimeError), self._noted():  # a view() in it may ask for another layout
                     yield "channels-last", _outputs(model(*values))
 
     def _as_on_a_gpu(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
@@ -211,17 +217,43 @@ class Oracle:
         self._has_convolutions = mode.count > 0
         return outputs if mode.count else None
 
-    def perturbed(self, inputs: Sequence[Any], seed: int, units: float) -> tuple[torch.Tensor, ...]:
-        """Run the reference with every rounded result off by up to so many units in the last place. Raises:
-        InvalidProblem, also where that could do harm."""
-        with perturbed(seed, units):
+    def perturbed(
+        self, inputs: Sequence[Any], seed: int, units: float, of_halves: float = 0.0
+    ) -> tuple[torch.Tensor, ...]:
+        """Run the reference with every rounded result off by up to so many units in the last place; `of_halves`: one in
+        half precision. Raises: InvalidProblem, also where that could do harm."""
+        with perturbed(seed, units, of_halves):
             return self._run(self._native, copied(inputs))
 
-    def perturbed_beside_steps(self, inputs: Sequence[Any], seed: int, units: float) -> tuple[torch.Tensor, ...] | None:
-        """Run it so; None where the reference rounds nothing to float8. Raises: InvalidProblem."""
-        with perturbed(seed, units) as mode:
-            outputs = self._run(self._native, copied(inputs))
-        return outputs if mode.has_steps else None
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[Noting]:
+        """Context: what the reference chose when it last ran in its own precision is noted."""
+        self._noting = Noting()
+        try:
+            yield self._noting
+        finally:
+            self._noting = None
+
+    def following(self, inputs: Sequence[Any], choices: Choices) -> tuple[torch.Tensor, ...] | None:
+        """Compute answer() with these choices in place of its own; None where it has others to make. Raises:
+        torch.OutOfMemoryError, InvalidProblem."""
+        with Following(choices) as mode:
+            outputs = self.answer(inputs)
+        return outputs if mode.has_followed else None
+
+    def choosing(self, inputs: Sequence[Any], seed: int | None = None) -> tuple[torch.Tensor, ...] | None:
+        """Compute answer() with the choices that the reference makes in its own precision, or, under a seed, with its
+        results off as those of honest kernels are; None where it makes none. Raises: torch.OutOfMemoryError,
+        InvalidProblem."""
+        if not self._chooses:
+            return None
+        with self.noting() as noted:
+            if seed is None:
+                self.native(copied(inputs))
+            else:
+                self.perturbed(inputs, seed, _UNITS_OFF, _UNITS_OFF_IN_HALF)
+        self._chooses = bool(noted.choices)
+        return self.following(inputs, noted.choices) if self._chooses else None
 
     @property
     def has_rows(self) -> bool:
@@ -242,8 +274,11 @@ class Oracle:
             return self._run(self._native, inputs)
 
     def _run(self, model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
+        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad(), self._noted():
             return _outputs(model(*inputs))
+
+    def _noted(self) -> contextlib.AbstractContextManager[object]:
+        return self._noting or contextlib.nullcontext()
 
     def _double_on(self, device: str) -> torch.nn.Module:
         """The model in float64, made for one call where it is large: on a GPU that takes milliseconds."""

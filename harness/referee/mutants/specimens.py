@@ -27,7 +27,7 @@ from harness.referee.ceilings.work import nbytes_of
 from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
-from harness.referee.judgement import compared_with_oracle
+from harness.referee.judgement import judge_values
 from harness.referee.mutants.mutants import Specimen, is_inexact_in
 from harness.referee.setting import Setting
 from harness.referee.tolerance import ErrorEvidence, distance, rms
@@ -162,7 +162,7 @@ def _worst_of_reference(setting: Setting, inputs: Sequence[Any]) -> float:
     got = setting.oracle.native(copied(inputs))
     if not setting.on_gpu and (seconds := time.monotonic() - started) > _CPU_CALL_S:
         raise TooLarge(f"one call takes {seconds:.0f} s here: examine it on a GPU")
-    return max(one.worst for one in compared_with_oracle(got, inputs, setting, setting.tolerances))
+    return max(one.worst for one in judge_values(got, inputs, setting))
 
 
 def _complaints_on_seeds(

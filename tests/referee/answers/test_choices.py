@@ -1,0 +1,165 @@
+"""Choices of a reference, noted in its own precision and followed by its oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.referee.answers.choices import Following, Noting
+from harness.referee.judgement import judge_values
+from tests.referee.inputs.test_variants import fair_in, made
+
+Operation = Callable[[torch.Tensor], object]
+
+
+def parts(result: object) -> list[torch.Tensor]:
+    return [result] if isinstance(result, torch.Tensor) else list(result)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x.topk(3, dim=0),
+        lambda x: x.sort(dim=-1, descending=True),
+        lambda x: x.argmin(),
+        lambda x: x.argmax(1, keepdim=True),
+        lambda x: x.max(1),
+        lambda x: x.min(0, keepdim=True),
+        lambda x: x.kthvalue(2),
+        lambda x: x.median(1),
+        lambda x: x.cummax(1),
+    ],
+)
+def test_an_oracle_that_follows_has_the_indices_that_were_noted_and_its_own_values_there(operation: Operation) -> None:
+    x = torch.rand(7, 9)
+    other = torch.rand(7, 9, dtype=torch.float64)
+    with Noting() as noted:
+        *values, indices = parts(operation(x))
+    with Following(noted.choices) as mode:
+        *followed, chosen = parts(operation(other))
+    assert mode.has_followed
+    assert torch.equal(chosen, indices)
+    assert all(one.dtype is torch.float64 and one.shape == two.shape for one, two in zip(followed, values, strict=True))
+    assert all(torch.isin(one, other).all() for one in followed)
+    with Following(noted.choices):
+        assert all(torch.equal(*pair) for pair in zip(parts(operation(x)), [*values, indices], strict=True))
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x > 0.5,
+        lambda x: x <= x.flip(1),
+        lambda x: (x * 15).round(),
+        lambda x: (x * 100).to(torch.int8),
+        lambda x: x.to(torch.float8_e4m3fn).to(x.dtype),
+    ],
+)
+def test_sides_and_roundings_are_followed_too(operation: Operation) -> None:
+    x, other = torch.rand(7, 9), torch.rand(7, 9, dtype=torch.float64)
+    with Noting() as noted:
+        (first,) = parts(operation(x))
+    with Following(noted.choices) as mode:
+        (found,) = parts(operation(other))
+    assert mode.has_followed
+    assert torch.equal(found.double(), first.double())
+
+
+@pytest.mark.parametrize(
+    ("noted_in", "followed_in"),
+    [
+        (lambda x: x.topk(3), lambda x: x.topk(4)),
+        (lambda x: x.topk(3), lambda x: x + 1),
+        (lambda x: x + 1, lambda x: x.topk(3)),
+        (lambda x: x.round(), lambda x: x > 0),
+    ],
+)
+def test_other_choices_arent_followed(noted_in: Operation, followed_in: Operation) -> None:
+    x = torch.rand(7, 9)
+    with Noting() as noted:
+        noted_in(x)
+    with Following(noted.choices) as mode:
+        found = followed_in(x)
+    assert not mode.has_followed
+    assert all(torch.equal(*pair) for pair in zip(parts(found), parts(followed_in(x)), strict=True))
+
+
+NEAREST = "(x[:1024].pow(2).sum(1, keepdim=True) - 2 * x[:1024] @ x[1024:].T + x[1024:].pow(2).sum(1)).argmin(1)"
+ROUTER = "(x[:512] * x[512:][(x[:512, :8] @ x[:8, :8]).topk(2, dim=-1).indices].sum(1))"
+SELECTED = (
+    "torch.softmax((y := x[:512] @ x[512:].T * 0.1).masked_fill(y < y.topk(4).values[:, -1:], -torch.inf), 1) @ x[512:]"
+)
+POINTS = "torch.cat([torch.randn(1024, 64) * 0.3, torch.randn(512, 64) * 0.05]) + 6"
+
+
+def nearest_by_differences(x: torch.Tensor) -> torch.Tensor:
+    rows = (torch.cdist(part, x[1024:], compute_mode="donot_use_mm_for_euclid_dist") for part in x[:1024].split(512))
+    return torch.cat([row.argmin(1) for row in rows])
+
+
+def nearest_without_own_square(x: torch.Tensor) -> torch.Tensor:
+    return (x[1024:].pow(2).sum(1) - 2 * x[:1024] @ x[1024:].T).argmin(1)
+
+
+def routed(x: torch.Tensor) -> torch.Tensor:
+    y = x.float()
+    return (y[:512] * y[512:][(y[:512, :8] @ y[:8, :8]).topk(2, dim=-1).indices].sum(1)).to(x.dtype)
+
+
+def selected(x: torch.Tensor) -> torch.Tensor:
+    queries, keys = x.float().split((512, 1024))
+    y = queries @ keys.T * 0.1
+    weights = torch.softmax(y.masked_fill(y < y.topk(4).values[:, -1:], -torch.inf), 1)
+    return (weights @ keys).to(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("forward", "given", "kernel"),
+    [
+        (NEAREST, POINTS, nearest_by_differences),
+        (NEAREST, POINTS, nearest_without_own_square),
+        (ROUTER, "torch.randn(528, 64).bfloat16()", routed),
+        (SELECTED, "torch.randn(1536, 64).half()", selected),
+    ],
+    ids=["nearest vector", "nearest vector, another formula", "router in bfloat16", "attention to the best in half"],
+)
+def test_beside_a_tie_either_choice_is_right(
+    tmp_path: Path, forward: str, given: str, kernel: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    setting = made(tmp_path, forward, given)
+    assert all(one.is_telling for one in setting.evidence)
+    inputs = setting.reference.make_inputs(7)
+    eager, right, exact = setting.oracle.native(inputs)[0], kernel(*inputs), setting.oracle.answer(inputs)[0]
+    moved = (eager - exact).abs() > 0.2 * exact.abs() + 0.1
+    assert moved.any()
+    for one in (right, eager):
+        (compared,) = judge_values([one], inputs, setting)
+        assert compared.passed
+    where = int(moved.nonzero()[0, 0])
+    for place in (where, where - 1):
+        wrong = right.clone()
+        wrong[place] = (wrong[place] + 1) % 7
+        (compared,) = judge_values([wrong], inputs, setting)
+        assert not compared.passed
+
+
+def test_where_most_values_hang_on_ties_none_is_excused(tmp_path: Path) -> None:
+    setting = made(tmp_path, "x.gather(1, (x * 0 + 1).exp().topk(1).indices)", "torch.rand(64, 300)")
+    inputs = setting.reference.make_inputs(7)
+    right = setting.oracle.native(inputs)[0].clone()
+    (compared,) = judge_values([right], inputs, setting)
+    assert compared.passed
+    right[5] = inputs[0][5, 17]
+    (compared,) = judge_values([right], inputs, setting)
+    assert not compared.passed
+
+
+def test_a_variant_in_which_most_values_hang_on_ties_is_unfair(tmp_path: Path) -> None:
+    """Times 2^-20 a router's logits are nearly equal: which two are chosen says nothing of a kernel."""
+    setting = made(tmp_path, ROUTER.replace("@ x[:8, :8]", "@ x[:8, :8] + 1"), "torch.randn(528, 64).bfloat16()")
+    words, _ = fair_in(setting)
+    assert "rescaled (times 2^-20)" not in words
+    assert "rescaled (times 2^4)" in words
