@@ -189,8 +189,11 @@ class Oracle:
         if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
             with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
+                outputs = None
                 with contextlib.suppress(RuntimeError), self._noted():  # a view() in it may ask for another layout
-                    yield "channels-last", _outputs(model(*values))
+                    outputs = _outputs(model(*values))
+            if outputs is not None:
+                yield "channels-last", outputs
 
     def _as_on_a_gpu(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
         if torch.backends.cudnn.allow_tf32 and self._has_convolutions:
