@@ -130,11 +130,12 @@ def gather_evidence(
         found = _errors_of(oracle, inputs, want, units, None)
     again, errors = found
     least = [least_for(dtype, precision) for dtype in spec.dtypes]
+    halves: set[torch.dtype] = set()
     if any(max(found.values(), default=0.0) > most for found, most in zip(errors, least, strict=True)):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            _leave_out_choices(oracle, inputs, want, units, errors)
+            halves = _leave_out_choices(oracle, inputs, want, units, errors)
     evidence = tuple(
-        ErrorEvidence(unit, one, found, FORGIVEN[_computed_in(found, dtype, precision)])
+        ErrorEvidence(unit, one, found, FORGIVEN[_computed_in(found, (dtype, *halves), precision)])
         for unit, one, dtype, found in zip(units, least, spec.dtypes, errors, strict=True)
     )
     if not all(math.isfinite(one.error) for one in evidence):
@@ -180,18 +181,19 @@ def _leave_out_choices(
     want: Sequence[torch.Tensor],
     units: Sequence[Tolerance],
     errors: Sequence[dict[str, float]],
-) -> None:
-    """Measure the errors again, as far as the reference chooses. Raises: InvalidProblem, torch.OutOfMemoryError,
-    MemoryError."""
+) -> set[torch.dtype]:
+    """Measure the errors again, as far as the reference chooses. Returns the formats of half precision to which it
+    casts. Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError."""
     with oracle.noting() as noted:
         for name, outputs in oracle.ways(inputs):
             if not noted.choices:
-                return
+                break
             distances = distances_by_choice(oracle, inputs, outputs, noted.choices, want, units)
             for found, unit, error in zip(errors, units, distances, strict=True):
                 if not unit.is_exact:
                     found[name] = error
             del outputs
+    return noted.halves
 
 
 def distances_by_choice(
@@ -293,8 +295,8 @@ def _part_of(dtype: torch.dtype) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
-def _computed_in(errors: dict[str, float], dtype: torch.dtype, precision: str | None) -> str:
-    """The loosest of the output's dtype, the declared precision, and tf32 where the errors show it."""
+def _computed_in(errors: dict[str, float], dtypes: Sequence[torch.dtype], precision: str | None) -> str:
+    """The loosest of the dtypes, the declared precision, and tf32 where the errors show it."""
     strict = errors.get("strict float32", math.inf)
     seen = "tf32" if max(errors.values(), default=0.0) > _TF32_GAIN * strict else "float32"
-    return max((_part_of(dtype), precision or seen, seen), key=lambda name: FORGIVEN.get(name, 0.0))
+    return max((*map(_part_of, dtypes), precision or seen, seen), key=lambda name: FORGIVEN.get(name, 0.0))

@@ -25,16 +25,20 @@ _ROUNDING = {_aten.round, _aten.floor, _aten.ceil, _aten.trunc}
 _NARROW = {torch.int8, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
 """The formats that hold few numbers, so that rounding to them is a choice."""
 
+HALVES = frozenset({torch.float16, torch.bfloat16})
+
 Choices = list[torch.Tensor]
 
 
 class Noting(OperatorMode):
-    """Context: note in `choices` what operations on floating numbers choose, from its begin on."""
+    """Context: note in `choices` what operations on floating numbers choose, from its begin on, and in `halves` the
+    formats of half precision to which any was cast."""
 
     choices: Choices
+    halves: set[torch.dtype]
 
     def __enter__(self) -> Noting:
-        self.choices = []
+        self.choices, self.halves = [], set()
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -42,6 +46,8 @@ class Noting(OperatorMode):
         result = func(*args, **(kwargs or {}))
         if (chosen := _chosen(func, args, result)) is not None:
             self.choices.append(chosen)
+        if func.overloadpacket is _aten._to_copy and result.dtype in HALVES:
+            self.halves.add(result.dtype)
         return result
 
 
@@ -69,6 +75,18 @@ class Following(OperatorMode):
     @property
     def has_followed(self) -> bool:
         return not self._has_lost and next(self._left, None) is None
+
+
+class Widened(OperatorMode):
+    """Context: float64 isn't cast to half precision: such a cast tells how exact a reference is, not what it is to
+    compute."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        is_cast = func.overloadpacket is _aten._to_copy and kwargs.get("dtype") in HALVES
+        if is_cast and args[0].dtype is torch.float64:
+            kwargs = {**kwargs, "dtype": torch.float64}
+        return func(*args, **kwargs)
 
 
 def _chosen(func: Any, args: Sequence[Any], result: Any) -> torch.Tensor | None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from harness.model.check import OracleKind
-from harness.referee.answers.choices import Choices, Following, Noting
+from harness.referee.answers.choices import Choices, Following, Noting, Widened
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, tensors_of
 from harness.referee.answers.perturbed import perturbed
@@ -71,6 +71,8 @@ class Oracle:
             self._double = None if is_large else copy.deepcopy(model).double()
             # As it is before any call; parameters are the model's own.
             self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None
+        self._casts_to_half = reference.may_cast_to_half
+        """False also once the reference has refused to go on without such a cast."""
         self._noting: Noting | None = None
         self._chooses = True
         """False once a call of the model's was seen to choose nothing."""
@@ -145,12 +147,15 @@ class Oracle:
         they are. `may_turn`: whether an error there makes the oracle a float32 one for good."""
         if self.kind == "float64":
             try:
-                with torch.no_grad(), tf32_allowed(False):
+                with torch.no_grad(), tf32_allowed(False), self._widened():
                     model = self._double_on(self._device)
                     return _outputs(model(*[_own_double(v) for v in inputs]))
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 if lacks_memory(error):
                     raise torch.OutOfMemoryError(str(error)) from error
+                if self._casts_to_half:
+                    self._casts_to_half = False
+                    return self.answer(inputs, may_turn)
                 if not may_turn:
                     raise
                 self.kind = "float32"
@@ -280,6 +285,9 @@ class Oracle:
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad(), self._noted():
             return _outputs(model(*inputs))
 
+    def _widened(self) -> contextlib.AbstractContextManager[object]:
+        return Widened() if self._casts_to_half else contextlib.nullcontext()
+
     def _noted(self) -> contextlib.AbstractContextManager[object]:
         return self._noting or contextlib.nullcontext()
 
@@ -315,7 +323,12 @@ class Oracle:
         given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
         try:
             model = self._double_on("cpu") if is_double else _copied(self._native, "cpu")
-            with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
+            with (
+                blamed_on(self._reference, "Model.forward() failed on the host"),
+                torch.no_grad(),
+                Placed("cpu"),
+                self._widened(),
+            ):
                 returned = model(*map(_double, given) if is_double else given)
             return _outputs(returned)
         except InvalidProblem as error:  # it holds tensors that stay on the GPU, or only that one has the operation

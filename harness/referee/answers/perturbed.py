@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import flop_registry
 
+from harness.referee.answers.choices import HALVES
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.serial_sums import decomposed, unfused
 
@@ -40,7 +41,7 @@ class Untried(RuntimeError):
 @contextmanager
 def perturbed(seed: int, units: float, of_halves: float = 0.0) -> Iterator[None]:
     """Context: operations on float32 are decomposed, and each that rounds is off by up to so many units in the last
-    place; `of_halves`: the same for operations on float16 and bfloat16, as they are."""
+    place; `of_halves`: the same for operations on float16 and bfloat16, as they are, and for casts to these."""
     with unfused(), _Perturbed(seed, {dtype: units if dtype is torch.float32 else of_halves for dtype in _UNITS}):
         yield
 
@@ -67,7 +68,8 @@ class _Perturbed(OperatorMode):
         if packet in _INDEXING and result.dtype in _INDICES:
             raise Untried(str(packet))
         is_rounded = str(packet).rpartition(".")[2].rstrip("_") in _ROUNDED or packet in flop_registry
-        return self._off(result) if is_rounded else result
+        is_cast = packet is torch.ops.aten._to_copy and result.dtype in HALVES
+        return self._off(result) if is_rounded or is_cast else result
 
     def _off(self, result: Any) -> Any:
         if isinstance(result, tuple):

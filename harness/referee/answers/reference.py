@@ -44,6 +44,8 @@ _GENERATORS = threading.RLock()
 """Random generators belong to the process: between the seeding and the last draw no other thread runs problem code."""
 _STATED = ("least_bytes", "least_operations")
 _BEYOND = 2**63
+_OF_HALVES = "half", "float16", "autocast"
+"""Words of a problem.py that may cast to half precision; one of them stands in bfloat16."""
 
 
 class Reference:
@@ -59,6 +61,7 @@ class Reference:
         self._batch_statistics = problem.batch_statistics
         self._is_step = problem.backward
         self._may_choose = names_choice(problem.source)
+        self.may_cast_to_half = any(word in problem.source for word in _OF_HALVES)
         self._assembly = _Assembly()
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):

@@ -163,3 +163,27 @@ def test_a_variant_in_which_most_values_hang_on_ties_is_unfair(tmp_path: Path) -
     words, _ = fair_in(setting)
     assert "rescaled (times 2^-20)" not in words
     assert "rescaled (times 2^4)" in words
+
+
+@pytest.mark.parametrize("half", ["half", "bfloat16"])
+def test_a_cast_to_half_precision_says_how_exact_a_reference_is(tmp_path: Path, half: str) -> None:
+    """A kernel that multiplies the same halves and never rounds their sums is nearer to what is meant."""
+    init = "self.weight = nn.Parameter(torch.randn(300, 256))"
+    setting = made(tmp_path, f"(x.{half}() @ self.weight.{half}()).float()", "torch.rand(64, 300)", init=init)
+    inputs = setting.reference.make_inputs(7)
+    x, weight = (getattr(one.detach(), half)().float() for one in (*inputs, setting.model.weight))
+    eager = setting.oracle.native(inputs)[0]
+    for one in (x @ weight, eager):
+        (compared,) = judge_values([one], inputs, setting)
+        assert compared.passed
+    wrong = eager.clone()
+    wrong[3, 5] += 0.4 * wrong.square().mean().sqrt()
+    (compared,) = judge_values([wrong], inputs, setting)
+    assert not compared.passed
+
+
+def test_a_reference_that_wants_its_cast_has_it(tmp_path: Path) -> None:
+    setting = made(tmp_path, "(y := x.half()).view(torch.int16).float() + y.float()", "torch.rand(64, 300)")
+    (right,) = setting.oracle.answer(setting.reference.make_inputs(7))
+    assert setting.oracle.kind == "float64"
+    assert torch.equal(right, setting.oracle.native(setting.reference.make_inputs(7))[0])
