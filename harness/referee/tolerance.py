@@ -205,12 +205,14 @@ def distances_by_choice(
     units: Sequence[Tolerance],
 ) -> list[float]:
     """The distances of outputs from the right ones, `want`, or from those that the oracle has with the choices by which
-    these outputs were made, where that moves few values."""
+    these outputs were made, where that moves few values. Where equality is wanted, another choice is as far off as
+    anything."""
     found = list(map(distance, outputs, want, units))
     right = oracle.following(inputs, choices) if choices else None
     if right is None or not all(map(_are_mostly_equal, right, want, units)):
         return found
-    return list(map(min, found, map(distance, outputs, right, units)))
+    near = map(distance, outputs, right, units)
+    return [one if unit.is_exact else min(one, other) for one, other, unit in zip(found, near, units, strict=True)]
 
 
 def _are_mostly_equal(one: torch.Tensor, other: torch.Tensor, unit: Tolerance) -> bool:
