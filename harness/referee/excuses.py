@@ -97,7 +97,7 @@ def beside_choices(
 def _beside_choices(
     oracle: Oracle, got: Sequence[torch.Tensor], inputs: Sequence[Any], held_to: Sequence[Tolerance]
 ) -> list[tuple[torch.Tensor, float]] | None:
-    """For each output the values of some rows that are excused, and how many depend on choices in a run."""
+    """The values of some rows that are excused, for each output, and how many depend on choices in a run."""
 
     def agree(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         return [

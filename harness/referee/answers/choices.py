@@ -1,4 +1,4 @@
-"""What a reference chooses where it compares or rounds numbers: top-k's indices, an argmin, a side of a threshold.
+"""The choices of a reference that compares or rounds numbers: top-k's indices, an argmin, a side of a threshold.
 
 Beside a tie the last bits decide, and each choice that rounding can lead to is right. So what a run in the reference's
 own precision chose can be noted, and followed by its float64 oracle: what is left of their difference is the error of
@@ -90,7 +90,7 @@ class Widened(OperatorMode):
 
 
 def _chosen(func: Any, args: Sequence[Any], result: Any) -> torch.Tensor | None:
-    """What an operation chose; None where it didn't."""
+    """The choice of an operation; None where it makes none."""
     if not any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in args):
         return None
     packet = func.overloadpacket
