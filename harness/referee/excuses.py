@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,9 +14,10 @@ import torch
 from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import within
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.oracle import Oracle, copied
+from harness.referee.answers.uncast import HALVES
 from harness.referee.setting import Setting
-from harness.referee.tolerance import MARGIN, TOLD_BY, ErrorEvidence, distance, distances_by_choice
+from harness.referee.tolerance import MARGIN, MOVED_SHARE, TOLD_BY, ErrorEvidence, distance, distances_by_choice
 
 _FAR = 0.5
 """The error, in local scales, that isn't sought in other rows where the reference doesn't err so on those examined."""
@@ -28,11 +29,9 @@ _CUT = 1.25 / MARGIN
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
-_FEW = 1 / 8
-_RUNS, _VAIN_RUNS, _ON_ITS_SIDE = 16, 4, 4
-"""Values that depend on choices are few in each run. In at least four the reference stays on its side; if the first
-four explain nothing, choices don't."""
-_HALVES = frozenset({torch.float16, torch.bfloat16})
+_RUNS, _VAIN_RUNS, _ON_ITS_SIDE = 16, 4, 3
+"""The runs with results a little off. If the first four explain nothing, choices don't; in three at least the reference
+stays on its side."""
 
 
 def loosened(
@@ -70,65 +69,91 @@ def beside_choices(
     held_to: Sequence[Tolerance],
 ) -> list[torch.Tensor] | None:
     """Tell for each value whether a choice of the reference's excuses it (answers.choices): whether it is the right
-    answer after what the reference chooses, in its own precision or with results a little off. None where nothing is
-    chosen, where more than few values are outside or depend on that, and where problem.yaml names the tolerance.
+    answer after what the reference chooses in its own precision, or with results a little off. None where nothing is
+    chosen, where many values are outside or depend on that, and where problem.yaml names the tolerance.
 
     Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
     """
-    are_few = all(output.mismatches <= max(1, _FEW * output.elements) for output in compared)
+    are_few = all(output.mismatches <= max(1, MOVED_SHARE * output.elements) for output in compared)
     if setting.problem.tolerance is not None or not are_few:
         return None
     excused = [torch.zeros(one.shape, dtype=torch.bool, device=one.device) for one in got]
     moved = [0.0] * len(got)
     for rows, given in setting.parts(inputs):
         places = [rows if one.dim() else () for one in got]
-        found = _beside_choices(
-            setting.oracle, [one[place] for one, place in zip(got, places, strict=True)], given, held_to
-        )
-        if found is None:
+        part = [one[place] for one, place in zip(got, places, strict=True)]
+        values = _after_choices(setting.oracle, part, given, held_to)
+        if values is None:
             return None
-        for number, (known, count) in enumerate(found):
-            excused[number][places[number]] = known
-            moved[number] += count
-    are_few = all(count <= max(1, _FEW * one.numel()) for count, one in zip(moved, got, strict=True))
+        for number, one in enumerate(values):
+            excused[number][places[number]] = one.excused
+            moved[number] += one.moved
+    are_few = all(count <= max(1, MOVED_SHARE * one.numel()) for count, one in zip(moved, got, strict=True))
     return excused if are_few else None
 
 
-def _beside_choices(
+@dataclass
+class _AfterChoices:
+    """The values of an output beside what the reference may choose: `got`, right ones, and `own`, those after the
+    choices of eager."""
+
+    got: torch.Tensor
+    want: torch.Tensor
+    own: torch.Tensor
+    eager: torch.Tensor
+    tolerance: Tolerance
+
+    def __post_init__(self) -> None:
+        self.is_outside = ~self._agrees(self.got, self.want)
+        self._is_own = (self.got == self.eager) | self._agrees(self.got, self.own)
+        self._is_near = torch.zeros_like(self._is_own)
+        self._stayed = torch.zeros(self.got.shape, dtype=torch.uint8, device=self.got.device)
+        self._runs = 0
+
+    def add(self, near: torch.Tensor) -> None:
+        """Add a run with results a little off."""
+        self._is_near |= self._agrees(self.got, near)
+        self._stayed += self._agrees(near, self.own)
+        self._runs += 1
+
+    @property
+    def excused(self) -> torch.Tensor:
+        """The values that are right after choices of eager, or of runs that have its choice as well, and no NaN."""
+        return (self._is_own | (self._is_near & (self._stayed >= _ON_ITS_SIDE))) & ~self.got.isnan()
+
+    @property
+    def moved(self) -> float:
+        """The values that depend on choices in a run."""
+        return self.got.numel() - float(self._stayed.double().sum()) / max(1, self._runs) if self._runs else 0.0
+
+    def _agrees(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return within(one, other, self.tolerance).to(self.got.device)
+
+
+def _after_choices(
     oracle: Oracle, got: Sequence[torch.Tensor], inputs: Sequence[Any], held_to: Sequence[Tolerance]
-) -> list[tuple[torch.Tensor, float]] | None:
-    """The values of some rows that are excused, for each output, and how many depend on choices in a run."""
-
-    def agree(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        return [
-            within(*three).to(each.device)
-            for three, each in zip(zip(one, other, held_to, strict=True), got, strict=True)
-        ]
-
-    own = oracle.choosing(inputs)
+) -> list[_AfterChoices] | None:
+    """Find out for some rows; None where nothing is chosen."""
+    with oracle.noting() as noted:
+        eager = oracle.native(copied(inputs))
+    if not noted.choices:
+        return None
+    want = oracle.answer(inputs)
+    own = oracle.following(inputs, noted.choices, want)
     if own is None:
         return None
-    outside = [~one for one in agree(got, oracle.answer(inputs))]
-    as_own = agree(got, own)
-    given = [torch.zeros_like(one) for one in as_own]
-    stayed = [torch.zeros(one.shape, dtype=torch.uint8, device=one.device) for one in got]
-    if not any(bool(one.any()) for one in outside):
-        return [(one, 0.0) for one in outside]
+    values = list(map(_AfterChoices, got, want, own, eager, held_to))
     for seed in range(_RUNS):
-        if seed == _VAIN_RUNS and not any(
-            bool((o & (a | g)).any()) for o, a, g in zip(outside, as_own, given, strict=True)
-        ):
-            return [(one, 0.0) for one in given]
-        near = oracle.choosing(inputs, seed)
-        if near is None:
-            return None
-        for number, (is_given, is_own) in enumerate(zip(agree(got, near), agree(near, own), strict=True)):
-            given[number] |= is_given
-            stayed[number] += is_own
-    return [
-        ((a | (g & (count >= _ON_ITS_SIDE))) & ~one.isnan(), float((_RUNS - count.double()).sum()) / _RUNS)
-        for one, a, g, count in zip(got, as_own, given, stayed, strict=True)
-    ]
+        is_vain = seed == _VAIN_RUNS and not any(bool((one.is_outside & one.excused).any()) for one in values)
+        if is_vain or not any(bool(one.is_outside.any()) for one in values):
+            break
+        try:
+            near = oracle.choosing(inputs, seed, want)
+        except InvalidProblem:  # it makes indices of what it computes
+            break
+        for one, other in zip(values, near or (), strict=near is not None):
+            one.add(other)
+    return values
 
 
 def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None) -> bool:
@@ -267,7 +292,7 @@ def _plain_errors(
         # Few terms tell from cutting who computes in bfloat16, which on average errs no more.
         if "few_terms" in setting.problem.variants:
             note([_CUT * error for error in errors_of(oracle.cut_to_tf32)])
-    for seed, half in itertools.product(range(_SAMPLES), (None, *_HALVES.intersection(dtypes))):
+    for seed, half in itertools.product(range(_SAMPLES), (None, *HALVES.intersection(dtypes))):
         last_places = _UNITS if half is None else _units_of(half)
         with contextlib.suppress(*_UNTRIED):
             more = errors_of(oracle.perturbed, seed, last_places * _FURTHER)

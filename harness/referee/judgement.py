@@ -107,22 +107,16 @@ def judge_values(
     Raises: UnfairVariant where values are outside and the plainest arithmetic errs without bound.
     """
     first = tuple(tolerances or setting.tolerances)
-    held_to, left_out = setting.excused.get(first, first), None
-    compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed)
+    held_to = setting.excused.get(first, first)
+    compared, left_out = _compared_beside_choices(got, inputs, setting, held_to, seed)
     for _ in range(ROUNDS):
         if all(output.passed for output in compared):
             break
-        with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            if found := beside_choices(setting, got, compared, inputs, held_to):
-                left_out = found
-                compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out)
-            if all(output.passed for output in compared):
-                break
         milder = loosened(setting, compared, inputs, TOLD_BY if tolerances is None else 1.0, seed)
         if milder == held_to:
             break
         held_to = milder
-        compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out)
+        compared, left_out = _compared_beside_choices(got, inputs, setting, held_to, seed)
         if all(output.passed for output in compared):
             remember_excuse(setting, first, milder)
     if tolerances is not None and not all(output.passed for output in compared):
@@ -132,6 +126,24 @@ def judge_values(
         if not (all(output.passed for output in compared) or may_blame(setting, compared, inputs, seed)):
             raise UnfairVariant
     return compared
+
+
+def _compared_beside_choices(
+    got: Sequence[torch.Tensor],
+    inputs: Sequence[Any],
+    setting: Setting,
+    held_to: Sequence[Tolerance],
+    seed: int | None,
+) -> tuple[tuple[OutputComparison, ...], list[torch.Tensor] | None]:
+    """Compare complete outputs with the oracle's, and also return what is left out of that, beside choices of the
+    reference's, if anything is."""
+    compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed)
+    with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
+        if not all(output.passed for output in compared):
+            left_out = beside_choices(setting, got, compared, inputs, held_to)
+            if left_out is not None:
+                return compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out), left_out
+    return compared, None
 
 
 def judge_left(got: torch.Tensor, native: torch.Tensor, exact: torch.Tensor, setting: Setting) -> OutputComparison:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from harness.model.check import Tolerance
-from harness.referee.answers.choices import Choices
+from harness.referee.answers.choices import Choice
 from harness.referee.answers.comparison import comparison_of, parts_of, within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle, copied
@@ -33,8 +33,8 @@ _ELEMENTS_OF_AN_ITEM = 256
 """Items of dimension 0 with so many elements have a scale of their own; the root mean square of fewer is chance."""
 _FAINT = 2.0**-10
 """Items far smaller than the rest, such as rows of zeros, are held to this part of the whole output's scale."""
-_MOVED_SHARE = 1 / 32
-"""The share of an output that may depend on what the reference chooses beside ties; else most of it is chance."""
+MOVED_SHARE = 1 / 16
+"""The share of an output that may depend on what the reference chooses beside ties; else much of it is chance."""
 _TF32_GAIN = 8.0
 """Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
 
@@ -130,14 +130,15 @@ def gather_evidence(
         found = _errors_of(oracle, inputs, want, units, None)
     again, errors = found
     least = [least_for(dtype, precision) for dtype in spec.dtypes]
-    halves: set[torch.dtype] = set()
     if any(max(found.values(), default=0.0) > most for found, most in zip(errors, least, strict=True)):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
-            halves = _leave_out_choices(oracle, inputs, want, units, errors)
+            _leave_out_choices(oracle, inputs, want, units, errors)
     evidence = tuple(
-        ErrorEvidence(unit, one, found, FORGIVEN[_computed_in(found, (dtype, *halves), precision)])
+        ErrorEvidence(unit, one, found, FORGIVEN[_computed_in(found, dtype, precision)])
         for unit, one, dtype, found in zip(units, least, spec.dtypes, errors, strict=True)
     )
+    with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
+        evidence = _with_casts(oracle, inputs, want, evidence)
     if not all(math.isfinite(one.error) for one in evidence):
         raise InvalidProblem(
             "the reference gives NaN or infinity where its float64 oracle doesn't, or the other way round: nothing "
@@ -181,26 +182,46 @@ def _leave_out_choices(
     want: Sequence[torch.Tensor],
     units: Sequence[Tolerance],
     errors: Sequence[dict[str, float]],
-) -> set[torch.dtype]:
-    """Measure the errors again, as far as the reference chooses. Returns the formats of half precision to which it
-    casts. Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError."""
+) -> None:
+    """Measure the errors again, as far as the reference chooses, and may be asked what else it might choose. Raises:
+    InvalidProblem, torch.OutOfMemoryError, MemoryError."""
+    with oracle.noting() as noted:
+        oracle.native(copied(inputs))
+    if not noted.choices:
+        return
+    oracle.choosing(inputs, 0, want)  # which may refuse
     with oracle.noting() as noted:
         for name, outputs in oracle.ways(inputs):
-            if not noted.choices:
-                break
             distances = distances_by_choice(oracle, inputs, outputs, noted.choices, want, units)
             for found, unit, error in zip(errors, units, distances, strict=True):
                 if not unit.is_exact:
                     found[name] = error
             del outputs
-    return noted.halves
+
+
+def _with_casts(
+    oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor], evidence: tuple[ErrorEvidence, ...]
+) -> tuple[ErrorEvidence, ...]:
+    """Count as an error what the reference's own casts to half precision change, as far as that leaves evidence
+    telling: a kernel needn't round there. Raises: torch.OutOfMemoryError, MemoryError."""
+    found = oracle.uncast(inputs, want)
+    if found is None:
+        return evidence
+    forgiven = max(FORGIVEN[dtype_name(dtype)] for dtype in found[1])
+    allowed = []
+    for one, output, right in zip(evidence, found[0], want, strict=True):
+        error = 0.0 if one.unit.is_exact else distance(output, right, one.unit)
+        errors = {**one.errors, "without casts to half precision": error}
+        looser = replace(one, errors=errors, forgiven=max(one.forgiven, forgiven))
+        allowed.append(looser if error > one.least / MARGIN and looser.is_telling else one)
+    return tuple(allowed)
 
 
 def distances_by_choice(
     oracle: Oracle,
     inputs: Sequence[Any],
     outputs: Sequence[torch.Tensor],
-    choices: Choices,
+    choices: Sequence[Choice],
     want: Sequence[torch.Tensor],
     units: Sequence[Tolerance],
 ) -> list[float]:
@@ -208,7 +229,7 @@ def distances_by_choice(
     these outputs were made, where that moves few values. Where equality is wanted, another choice is as far off as
     anything."""
     found = list(map(distance, outputs, want, units))
-    right = oracle.following(inputs, choices) if choices else None
+    right = oracle.following(inputs, choices, want) if choices else None
     if right is None or not all(map(_are_mostly_equal, right, want, units)):
         return found
     near = map(distance, outputs, right, units)
@@ -217,7 +238,7 @@ def distances_by_choice(
 
 def _are_mostly_equal(one: torch.Tensor, other: torch.Tensor, unit: Tolerance) -> bool:
     moved = ~within(one, other, unit.times(LEAST_TOLERANCE["float32"]))
-    return int(moved.sum()) <= _MOVED_SHARE * moved.numel()
+    return int(moved.sum()) <= MOVED_SHARE * moved.numel()
 
 
 def _distances(
@@ -297,8 +318,8 @@ def _part_of(dtype: torch.dtype) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
-def _computed_in(errors: dict[str, float], dtypes: Sequence[torch.dtype], precision: str | None) -> str:
-    """The loosest of the dtypes, the declared precision, and tf32 where the errors show it."""
+def _computed_in(errors: dict[str, float], dtype: torch.dtype, precision: str | None) -> str:
+    """The loosest of the output's dtype, the declared precision, and tf32 where the errors show it."""
     strict = errors.get("strict float32", math.inf)
     seen = "tf32" if max(errors.values(), default=0.0) > _TF32_GAIN * strict else "float32"
-    return max((*map(_part_of, dtypes), precision or seen, seen), key=lambda name: FORGIVEN.get(name, 0.0))
+    return max((_part_of(dtype), precision or seen, seen), key=lambda name: FORGIVEN.get(name, 0.0))

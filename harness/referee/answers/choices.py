@@ -7,7 +7,8 @@ arithmetic alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -25,29 +26,35 @@ _ROUNDING = {_aten.round, _aten.floor, _aten.ceil, _aten.trunc}
 _NARROW = {torch.int8, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
 """The formats that hold few numbers, so that rounding to them is a choice."""
 
-HALVES = frozenset({torch.float16, torch.bfloat16})
 
-Choices = list[torch.Tensor]
+@dataclass(frozen=True)
+class Choice:
+    """The result `made` of an `operation` whose first argument has the shape `given`: indices, truths, or numbers."""
+
+    operation: Any
+    given: torch.Size | None
+    made: torch.Tensor
+
+    def fits(self, other: Choice) -> bool:
+        """Say whether the other one is a choice of the same kind among as many."""
+        mine, its = ((one.operation, one.given, one.made.shape, one.made.is_floating_point()) for one in (self, other))
+        return mine == its
 
 
 class Noting(OperatorMode):
-    """Context: note in `choices` what operations on floating numbers choose, from its begin on, and in `halves` the
-    formats of half precision to which any was cast."""
+    """Context: note in `choices` what operations on floating numbers choose, from its begin on."""
 
-    choices: Choices
-    halves: set[torch.dtype]
+    choices: list[Choice]
 
     def __enter__(self) -> Noting:
-        self.choices, self.halves = [], set()
+        self.choices = []
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if (chosen := _chosen(func, args, result)) is not None:
-            self.choices.append(chosen)
-        if func.overloadpacket is _aten._to_copy and result.dtype in HALVES:
-            self.halves.add(result.dtype)
+        if chosen := _chosen(func, args, result):
+            self.choices.append(replace(chosen, made=chosen.made.clone()))  # the reference may go on to change it
         return result
 
 
@@ -55,21 +62,21 @@ class Following(OperatorMode):
     """Context: operations choose what was noted, as long as they have the same to choose; `has_followed` tells whether
     they had to the end."""
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: Sequence[Choice]) -> None:
         super().__init__()
-        self._left: Iterator[torch.Tensor] = iter(choices)
+        self._left = iter(choices)
         self._has_lost = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        own = _chosen(func, args, result)
-        if own is None or self._has_lost:
+        own = None if self._has_lost else _chosen(func, args, result)
+        if own is None:
             return result
         noted = next(self._left, None)
-        if noted is None or noted.shape != own.shape or noted.is_floating_point() != own.is_floating_point():
+        if noted is None or not noted.fits(own):
             self._has_lost = True
             return result
-        chosen = noted.to(own.device, own.dtype, copy=True)
+        chosen = noted.made.to(own.made.device, own.made.dtype, copy=True)
         return (_values_at(func, args, kwargs or {}, chosen), chosen) if isinstance(result, tuple) else chosen
 
     @property
@@ -77,29 +84,17 @@ class Following(OperatorMode):
         return not self._has_lost and next(self._left, None) is None
 
 
-class Widened(OperatorMode):
-    """Context: float64 isn't cast to half precision: such a cast tells how exact a reference is, not what it is to
-    compute."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        is_cast = func.overloadpacket is _aten._to_copy and kwargs.get("dtype") in HALVES
-        if is_cast and args[0].dtype is torch.float64:
-            kwargs = {**kwargs, "dtype": torch.float64}
-        return func(*args, **kwargs)
-
-
-def _chosen(func: Any, args: Sequence[Any], result: Any) -> torch.Tensor | None:
+def _chosen(func: Any, args: Sequence[Any], result: Any) -> Choice | None:
     """The choice of an operation; None where it makes none."""
     if not any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in args):
         return None
-    packet = func.overloadpacket
+    packet, made = func.overloadpacket, result[-1] if isinstance(result, tuple) else result
     if packet in _ORDERING:
-        last = result[-1] if isinstance(result, tuple) else result
-        return last if last.dtype is torch.int64 else None
-    if packet in _COMPARING or packet in _ROUNDING or (packet is _aten._to_copy and result.dtype in _NARROW):
-        return result  # type: ignore[no-any-return]
-    return None
+        is_choice = made.dtype is torch.int64
+    else:
+        is_choice = packet in _COMPARING or packet in _ROUNDING or (packet is _aten._to_copy and made.dtype in _NARROW)
+    given = args[0].shape if isinstance(args[0], torch.Tensor) else None
+    return Choice(packet, given, made) if is_choice else None
 
 
 def _values_at(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], indices: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from harness.model.check import OracleKind
-from harness.referee.answers.choices import Choices, Following, Noting, Widened
+from harness.referee.answers.choices import Choice, Following, Noting
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, tensors_of
 from harness.referee.answers.perturbed import perturbed
@@ -21,6 +21,7 @@ from harness.referee.answers.reference import Reference, blamed_on
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32, tf32_allowed
+from harness.referee.answers.uncast import Uncast
 from harness.sandbox.memory import available_bytes
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
@@ -32,8 +33,8 @@ _DOUBLE = 8
 _SEARCHED_BYTES = {"cuda": 32 * 2**20, "cpu": 2**20}
 """The bytes of inputs and outputs in float64 above which rows are searched for: judging a few rows then saves more time
 than the search takes."""
-_UNITS_OFF, _UNITS_OFF_IN_HALF = 8.0, 1.0
-"""The units in the last place by which results of honest kernels are off before something is chosen by them."""
+_UNITS_OFF = 8.0
+"""The units in the last place by which results of honest kernels may be off where something is chosen by them."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -71,11 +72,7 @@ class Oracle:
             self._double = None if is_large else copy.deepcopy(model).double()
             # As it is before any call; parameters are the model's own.
             self._unused = copy.deepcopy(model, {id(one): one for one in model.parameters()}) if is_large else None
-        self._casts_to_half = reference.may_cast_to_half
-        """False also once the reference has refused to go on without such a cast."""
         self._noting: Noting | None = None
-        self._chooses = True
-        """False once a call of the model's was seen to choose nothing."""
         self._has_convolutions = True
         """False once a call of the model's was seen to have none."""
         self.kind: OracleKind = "float64"
@@ -147,15 +144,12 @@ class Oracle:
         they are. `may_turn`: whether an error there makes the oracle a float32 one for good."""
         if self.kind == "float64":
             try:
-                with torch.no_grad(), tf32_allowed(False), self._widened():
+                with torch.no_grad(), tf32_allowed(False):
                     model = self._double_on(self._device)
                     return _outputs(model(*[_own_double(v) for v in inputs]))
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 if lacks_memory(error):
                     raise torch.OutOfMemoryError(str(error)) from error
-                if self._casts_to_half:
-                    self._casts_to_half = False
-                    return self.answer(inputs, may_turn)
                 if not may_turn:
                     raise
                 self.kind = "float32"
@@ -206,8 +200,8 @@ class Oracle:
                 outputs = self._run(self._native, copied(inputs))
             self._has_convolutions = mode.count > 0
             if mode.count:
-                yield "strict float32", self._run(self._native, copied(inputs))
                 yield "tf32 convolutions", outputs
+                yield "strict float32", self._run(self._native, copied(inputs))
 
     def summed_serially(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """Run the reference with every sum taken term by term in float32; None where it has no sums."""
@@ -226,11 +220,11 @@ class Oracle:
         return outputs if mode.count else None
 
     def perturbed(
-        self, inputs: Sequence[Any], seed: int, units: float, of_halves: float = 0.0
+        self, inputs: Sequence[Any], seed: int, units: float, for_choices: bool = False
     ) -> tuple[torch.Tensor, ...]:
-        """Run the reference with every rounded result off by up to so many units in the last place; `of_halves`: one in
-        half precision. Raises: InvalidProblem, also where that could do harm."""
-        with perturbed(seed, units, of_halves):
+        """Run the reference with every rounded result off by up to so many units in the last place (perturbed()).
+        Raises: InvalidProblem, also where that could do harm."""
+        with perturbed(seed, units, for_choices):
             return self._run(self._native, copied(inputs))
 
     @contextlib.contextmanager
@@ -242,26 +236,47 @@ class Oracle:
         finally:
             self._noting = None
 
-    def following(self, inputs: Sequence[Any], choices: Choices) -> tuple[torch.Tensor, ...] | None:
-        """Compute answer() with these choices in place of its own; None where it has others to make. Raises:
-        torch.OutOfMemoryError, InvalidProblem."""
+    def following(
+        self, inputs: Sequence[Any], choices: Sequence[Choice], want: Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, ...] | None:
+        """Compute answer(), which is `want`, with these choices in place of its own; None where it has others to make,
+        or other shapes then. Raises: torch.OutOfMemoryError."""
         with Following(choices) as mode:
-            outputs = self.answer(inputs)
+            outputs = self._tried(inputs, want)
         return outputs if mode.has_followed else None
 
-    def choosing(self, inputs: Sequence[Any], seed: int | None = None) -> tuple[torch.Tensor, ...] | None:
-        """Compute answer() with the choices that the reference makes in its own precision, or, under a seed, with its
-        results off as those of honest kernels are; None where it makes none. Raises: torch.OutOfMemoryError,
-        InvalidProblem."""
-        if not self._chooses:
-            return None
+    def choosing(
+        self, inputs: Sequence[Any], seed: int, want: Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, ...] | None:
+        """Compute it with the choices that the reference makes with results as far off as those of honest kernels are.
+        Raises: torch.OutOfMemoryError; InvalidProblem, also where that could do harm."""
         with self.noting() as noted:
-            if seed is None:
-                self.native(copied(inputs))
-            else:
-                self.perturbed(inputs, seed, _UNITS_OFF, _UNITS_OFF_IN_HALF)
-        self._chooses = bool(noted.choices)
-        return self.following(inputs, noted.choices) if self._chooses else None
+            self.perturbed(inputs, seed, _UNITS_OFF, for_choices=True)
+        return self.following(inputs, noted.choices, want)
+
+    def uncast(
+        self, inputs: Sequence[Any], want: Sequence[torch.Tensor]
+    ) -> tuple[tuple[torch.Tensor, ...], set[torch.dtype]] | None:
+        """Compute answer(), which is `want`, without casts to half precision, but with the choices that it makes with
+        them; also return the formats meant. None where nothing is cast, or can't be left out. Raises:
+        torch.OutOfMemoryError."""
+        if not self._reference.may_cast_to_half:
+            return None
+        with Noting() as noted:
+            self._tried(inputs, want)
+        with Following(noted.choices) as mode, Uncast() as casts:
+            outputs = self._tried(inputs, want)
+        return (outputs, casts.halves) if outputs and casts.halves and mode.has_followed else None
+
+    def _tried(self, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+        """Compute answer() where the reference may fail, or give other shapes than `want`, for what it is run with."""
+        try:
+            outputs = self.answer(inputs, may_turn=False)
+        except torch.OutOfMemoryError:
+            raise
+        except (*PROBLEM_ERRORS, InvalidProblem):
+            return None
+        return outputs if [one.shape for one in outputs] == [one.shape for one in want] else None
 
     @property
     def has_rows(self) -> bool:
@@ -284,9 +299,6 @@ class Oracle:
     def _run(self, model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad(), self._noted():
             return _outputs(model(*inputs))
-
-    def _widened(self) -> contextlib.AbstractContextManager[object]:
-        return Widened() if self._casts_to_half else contextlib.nullcontext()
 
     def _noted(self) -> contextlib.AbstractContextManager[object]:
         return self._noting or contextlib.nullcontext()
@@ -323,12 +335,7 @@ class Oracle:
         given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
         try:
             model = self._double_on("cpu") if is_double else _copied(self._native, "cpu")
-            with (
-                blamed_on(self._reference, "Model.forward() failed on the host"),
-                torch.no_grad(),
-                Placed("cpu"),
-                self._widened(),
-            ):
+            with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
                 returned = model(*map(_double, given) if is_double else given)
             return _outputs(returned)
         except InvalidProblem as error:  # it holds tensors that stay on the GPU, or only that one has the operation

@@ -7,16 +7,16 @@ less exactly if they come of its logarithm. Random errors in every result show h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from harness.referee.answers.choices import HALVES
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.serial_sums import decomposed, unfused
+from harness.referee.answers.uncast import HALVES
 
 _UNITS = {torch.float32: 2.0**-23, torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 """The last place of 1, by format."""
@@ -29,9 +29,16 @@ _ROUNDED = {
 """Operations that round. Others, such as comparisons, maxima and copies, are exact everywhere."""
 _ABORTING = ("binary_cross_entropy", "bernoulli", "multinomial")
 """Operations that abort the device where an input is a little outside of its range."""
-_INDEXING = {*(torch.ops.aten._to_copy, torch.ops.aten.copy_, torch.ops.aten.bucketize, torch.ops.aten.searchsorted)}
-_INDICES = {torch.int32, torch.int64}
-"""Operations whose integers, by a unit in the last place, may lie outside of what they are an index into."""
+_aten = torch.ops.aten
+_SEARCHING = {_aten.bucketize, _aten.searchsorted}
+_COUNTING = {_aten.sum, _aten.cumsum}
+_SUMS = {_aten.sum, _aten.mean, _aten.cumsum}
+_CONVOLUTIONS = {_aten.convolution, _aten._convolution, _aten.cudnn_convolution}
+_UNITS_OF_TF32 = 2.0**12
+"""The most that operands in tf32 cost, in units of float32's last place."""
+_EXACT_AT_TIMES = {_aten.add, _aten.sub, _aten.mul, _aten.div}
+_BITS = {4: torch.int32, 2: torch.int16}
+"""The integers of as many bytes."""
 
 
 class Untried(RuntimeError):
@@ -39,25 +46,26 @@ class Untried(RuntimeError):
 
 
 @contextmanager
-def perturbed(seed: int, units: float, of_halves: float = 0.0) -> Iterator[None]:
+def perturbed(seed: int, units: float, for_choices: bool = False) -> Iterator[None]:
     """Context: operations on float32 are decomposed, and each that rounds is off by up to so many units in the last
-    place; `of_halves`: the same for operations on float16 and bfloat16, as they are, and for casts to these."""
-    with unfused(), _Perturbed(seed, {dtype: units if dtype is torch.float32 else of_halves for dtype in _UNITS}):
+    place. `for_choices`: so that what honest kernels may choose is chosen. Results in half precision are then off by a
+    unit, too, sums by units of their usual size, convolutions as far as tf32 errs, and exact results stay."""
+    with unfused(), (_PerturbedForChoices if for_choices else _Perturbed)(seed, units):
         yield
 
 
 class _Perturbed(OperatorMode):
-    def __init__(self, seed: int, units: dict[torch.dtype, float]) -> None:
+    def __init__(self, seed: int, units: float) -> None:
         super().__init__()
         self._seed = seed
-        self._relative = {dtype: count * _UNITS[dtype] for dtype, count in units.items()}
-        self._generators: dict[torch.device, torch.Generator] = {}
+        self._units = units
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        kwargs, packet = kwargs or {}, func.overloadpacket
+        if self._makes_indices(packet, args, kwargs):
+            raise Untried(str(packet))
         if not any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in args):
             return func(*args, **kwargs)
-        packet = func.overloadpacket
         if any(name in str(packet) for name in _ABORTING):
             raise Untried(str(packet))
         is_float32 = isinstance(args[0], torch.Tensor) and args[0].dtype is torch.float32
@@ -65,22 +73,71 @@ class _Perturbed(OperatorMode):
             with self:
                 return made(*args, **kwargs)
         result = func(*args, **kwargs)
-        if packet in _INDEXING and result.dtype in _INDICES:
-            raise Untried(str(packet))
-        is_rounded = str(packet).rpartition(".")[2].rstrip("_") in _ROUNDED or packet in flop_registry
-        is_cast = packet is torch.ops.aten._to_copy and result.dtype in HALVES
-        return self._off(result) if is_rounded or is_cast else result
-
-    def _off(self, result: Any) -> Any:
         if isinstance(result, tuple):
-            return tuple(map(self._off, result))
-        relative = self._relative.get(result.dtype) if isinstance(result, torch.Tensor) else None
-        if not relative:
+            return tuple(self._off(one, func, args, kwargs) for one in result)
+        return self._off(result, func, args, kwargs)
+
+    def _makes_indices(self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Say whether integers are made of numbers, and so perhaps of perturbed ones: by a unit in the last place they
+        may lie outside of what they are an index into."""
+        made = _cast(packet, args, kwargs)
+        return packet in _SEARCHING or (made is not None and made[0].is_floating_point and _is_integer(made[1]))
+
+    def _off(self, result: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        is_number = isinstance(result, torch.Tensor) and result.dtype is torch.float32
+        if not is_number or not _is_rounded(func.overloadpacket):
             return result
-        device = result.device
-        generator = self._generators.setdefault(device, torch.Generator(device).manual_seed(self._seed))
-        factor = torch.rand(result.shape, generator=generator, device=device)
-        return (result * factor.mul_(2 * relative).add_(1 - relative)).to(result.dtype)  # infinities stay
+        return result * (1 + self._noise(result) * (self._units * _UNITS[torch.float32]))  # infinities stay
+
+    def _noise(self, values: torch.Tensor) -> torch.Tensor:
+        """Numbers from -1 to 1 by the bits of these values and the seed, so that ties stay (the mixing of C. Wellons'
+        hash-prospector)."""
+        mixed = values.contiguous().view(_BITS[values.itemsize]).to(torch.int32) + self._seed * 0x9E3779
+        for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
+            mixed = (mixed ^ (mixed >> shift)) * factor
+        return (mixed >> 8).to(torch.float32) / 2**23
+
+
+class _PerturbedForChoices(_Perturbed):
+    def _makes_indices(self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Say so of int8 as well once it is cast, and of truths that are counted."""
+        made = _cast(packet, args, kwargs)
+        if made is not None and torch.int8 in made:
+            return made[0] is torch.int8 and _is_integer(made[1]) and made[1] is not torch.int8
+        is_count = packet in _COUNTING and args[0].dtype is torch.bool
+        return is_count or super()._makes_indices(packet, args, kwargs)
+
+    def _off(self, result: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        packet = func.overloadpacket
+        is_cast = packet is _aten._to_copy and result.dtype in HALVES
+        if not isinstance(result, torch.Tensor) or result.dtype not in _UNITS or not (is_cast or _is_rounded(packet)):
+            return result
+        is_half = result.dtype in HALVES
+        units = _UNITS_OF_TF32 if packet in _CONVOLUTIONS and torch.backends.cudnn.allow_tf32 else self._units
+        last_places = result * ((1.0 if is_half else units) * _UNITS[result.dtype])
+        if packet in flop_registry or packet in _SUMS:
+            usual = torch.where(result.isfinite(), result, 0).float().square().mean().sqrt()
+            last_places = last_places.abs() + usual * (units * _UNITS[torch.float32])
+        off = result + self._noise(result) * last_places
+        stays = ~result.isfinite()
+        if packet in _EXACT_AT_TIMES:
+            stays |= func(*[one.double() if isinstance(one, torch.Tensor) else one for one in args], **kwargs) == result
+        return torch.where(stays, result, off.to(result.dtype))
+
+
+def _cast(packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[torch.dtype, torch.dtype] | None:
+    """The formats from and to which an operation casts; None for others."""
+    if packet is _aten._to_copy:
+        return args[0].dtype, kwargs.get("dtype") or args[0].dtype
+    return (args[1].dtype, args[0].dtype) if packet is _aten.copy_ else None
+
+
+def _is_integer(dtype: torch.dtype) -> bool:
+    return not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+
+
+def _is_rounded(packet: Any) -> bool:
+    return str(packet).rpartition(".")[2].rstrip("_") in _ROUNDED or packet in flop_registry
 
 
 def _softmax(x: torch.Tensor, dim: int, *rest: Any) -> torch.Tensor:
