@@ -29,9 +29,8 @@ _CUT = 1.25 / MARGIN
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
-_RUNS, _VAIN_RUNS, _ON_ITS_SIDE = 16, 4, 3
-"""The runs with results a little off. If the first four explain nothing, choices don't; in three at least the reference
-stays on its side."""
+_RUNS, _VAIN_RUNS = 16, 4
+"""The runs with results a little off. If the first four explain nothing, choices don't."""
 
 
 def loosened(
@@ -104,27 +103,39 @@ class _AfterChoices:
     tolerance: Tolerance
 
     def __post_init__(self) -> None:
-        self.is_outside = ~self._agrees(self.got, self.want)
+        self._is_outside = ~self._agrees(self.got, self.want)
         self._is_own = (self.got == self.eager) | self._agrees(self.got, self.own)
         self._is_near = torch.zeros_like(self._is_own)
-        self._stayed = torch.zeros(self.got.shape, dtype=torch.uint8, device=self.got.device)
-        self._runs = 0
+        self._has_stayed = torch.zeros_like(self._is_own)
+        self._runs = self._moved = 0
 
     def add(self, near: torch.Tensor) -> None:
         """Add a run with results a little off."""
+        stays = self._agrees(near, self.own)
         self._is_near |= self._agrees(self.got, near)
-        self._stayed += self._agrees(near, self.own)
+        self._has_stayed |= stays
+        self._moved += int((~stays).sum())
         self._runs += 1
 
     @property
+    def has_outside(self) -> bool:
+        return bool(self._is_outside.any())
+
+    @property
+    def explains(self) -> bool:
+        """True where choices explain some of what is outside."""
+        return bool((self._is_outside & (self._is_own | self._is_near)).any())
+
+    @property
     def excused(self) -> torch.Tensor:
-        """The values that are right after choices of eager, or of runs that have its choice as well, and no NaN."""
-        return (self._is_own | (self._is_near & (self._stayed >= _ON_ITS_SIDE))) & ~self.got.isnan()
+        """The values that are right after the choices of eager, or of a run where others choose as eager does; no
+        NaN."""
+        return (self._is_own | (self._is_near & self._has_stayed)) & ~self.got.isnan()
 
     @property
     def moved(self) -> float:
-        """The values that depend on choices in a run."""
-        return self.got.numel() - float(self._stayed.double().sum()) / max(1, self._runs) if self._runs else 0.0
+        """The number of values that a run moves, on average."""
+        return self._moved / max(1, self._runs)
 
     def _agrees(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         return within(one, other, self.tolerance).to(self.got.device)
@@ -144,8 +155,7 @@ def _after_choices(
         return None
     values = list(map(_AfterChoices, got, want, own, eager, held_to))
     for seed in range(_RUNS):
-        is_vain = seed == _VAIN_RUNS and not any(bool((one.is_outside & one.excused).any()) for one in values)
-        if is_vain or not any(bool(one.is_outside.any()) for one in values):
+        if not any(one.has_outside if seed < _VAIN_RUNS else one.explains for one in values):
             break
         try:
             near = oracle.choosing(inputs, seed, want)

@@ -34,8 +34,10 @@ _SEARCHING = {_aten.bucketize, _aten.searchsorted}
 _COUNTING = {_aten.sum, _aten.cumsum}
 _SUMS = {_aten.sum, _aten.mean, _aten.cumsum}
 _CONVOLUTIONS = {_aten.convolution, _aten._convolution, _aten.cudnn_convolution}
-_UNITS_OF_TF32 = 2.0**12
-"""The most that operands in tf32 cost, in units of float32's last place."""
+_FEW_TERMS = 64
+"""The number of terms whose sum is off as other results are; by the square root of how many times as many, more."""
+_UNITS_OF_TF32 = 2.0**14
+"""The most that cutting both operands to tf32 costs a product, in units of float32's last place."""
 _EXACT_AT_TIMES = {_aten.add, _aten.sub, _aten.mul, _aten.div}
 _BITS = {4: torch.int32, 2: torch.int16}
 """The integers of as many bytes."""
@@ -113,11 +115,12 @@ class _PerturbedForChoices(_Perturbed):
         if not isinstance(result, torch.Tensor) or result.dtype not in _UNITS or not (is_cast or _is_rounded(packet)):
             return result
         is_half = result.dtype in HALVES
-        units = _UNITS_OF_TF32 if packet in _CONVOLUTIONS and torch.backends.cudnn.allow_tf32 else self._units
-        last_places = result * ((1.0 if is_half else units) * _UNITS[result.dtype])
+        last_places = result * ((1.0 if is_half else self._units) * _UNITS[result.dtype])
         if packet in flop_registry or packet in _SUMS:
-            usual = torch.where(result.isfinite(), result, 0).float().square().mean().sqrt()
-            last_places = last_places.abs() + usual * (units * _UNITS[torch.float32])
+            is_tf32 = packet in _CONVOLUTIONS and torch.backends.cudnn.allow_tf32
+            units = self._units * max(1.0, _terms(packet, args, kwargs, result) / _FEW_TERMS) ** 0.5
+            size = result.abs() + torch.where(result.isfinite(), result, 0).float().square().mean().sqrt()
+            last_places = last_places.abs() + size * ((_UNITS_OF_TF32 if is_tf32 else units) * _UNITS[torch.float32])
         off = result + self._noise(result) * last_places
         stays = ~result.isfinite()
         if packet in _EXACT_AT_TIMES:
@@ -130,6 +133,13 @@ def _cast(packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
     if packet is _aten._to_copy:
         return args[0].dtype, kwargs.get("dtype") or args[0].dtype
     return (args[1].dtype, args[0].dtype) if packet is _aten.copy_ else None
+
+
+def _terms(packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> float:
+    """The number of terms of each sum."""
+    if packet in flop_registry:
+        return float(flop_registry[packet](*args, **kwargs, out_val=result)) / (2 * max(1, result.numel()))
+    return float(args[0].numel()) / max(1, result.numel())
 
 
 def _is_integer(dtype: torch.dtype) -> bool:

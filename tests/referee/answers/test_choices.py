@@ -92,7 +92,7 @@ ROUTER = "(x[:512] * x[512:][(x[:512, :8] @ x[:8, :8]).topk(2, dim=-1).indices].
 SELECTED = (
     "torch.softmax((y := x[:512] @ x[512:].T * 0.1).masked_fill(y < y.topk(4).values[:, -1:], -torch.inf), 1) @ x[512:]"
 )
-POINTS = "torch.cat([torch.randn(1024, 64) * 0.3, torch.randn(512, 64) * 0.05]) + 6"
+POINTS = "torch.cat([torch.randn(1024, 64) * 0.3, torch.randn(512, 64) * 0.05]) + 4"
 
 
 def nearest_by_differences(x: torch.Tensor) -> torch.Tensor:
