@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from harness.referee.answers.choices import Following, Noting
+from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32
 from harness.referee.judgement import judge_values
 from tests.referee.inputs.test_variants import fair_in, made
 
@@ -187,3 +188,73 @@ def test_a_reference_that_wants_its_cast_has_it(tmp_path: Path) -> None:
     (right,) = setting.oracle.answer(setting.reference.make_inputs(7))
     assert setting.oracle.kind == "float64"
     assert torch.equal(right, setting.oracle.native(setting.reference.make_inputs(7))[0])
+
+
+@pytest.mark.parametrize(
+    ("forward", "given", "wrong"),
+    [
+        ("x.argmax(1).add_(1)", "torch.rand(64, 300)", lambda right: right[5:9].add_(1)),
+        ("(x * 15).round().add_(8)", "torch.rand(64, 300)", lambda right: right[60:].add_(8)),
+        ("(x / x.amax(1, keepdim=True) >= 1).float()", "torch.rand(64, 16)", lambda right: right.zero_()),
+        (
+            "x.softmax(1) * (x / 3 >= x.topk(2).values[:, -1:] / 3)",
+            "torch.rand(64, 300)",
+            lambda right: right.masked_fill_(right == right.masked_fill(right == 0, 1).amin(1, keepdim=True), 0),
+        ),
+        ("(x * 0.5).round(decimals=1).argmax(1)", "torch.rand(64, 300)", lambda right: right[7:9].add_(1)),
+        ("(x.half() == x.half().amax(1, keepdim=True)).float()", "torch.rand(64, 300)", lambda right: right.zero_()),
+        ("x + 1000 * (x - x.bfloat16().float())", "torch.rand(64, 300)", lambda right: right.zero_()),
+    ],
+    ids=["changed indices", "changed rounding", "exact quotient", "equal quotients", "ties", "halves", "residual"],
+)
+def test_a_wrong_kernel_is_caught_where_the_reference_chooses_or_casts(
+    tmp_path: Path, forward: str, given: str, wrong: Callable[[torch.Tensor], object]
+) -> None:
+    """Found by a reviewer."""
+    setting = made(tmp_path, forward, given)
+    inputs = setting.reference.make_inputs(7)
+    right = setting.oracle.native(inputs)[0].clone()
+    (compared,) = judge_values([right], inputs, setting)
+    assert compared.passed
+    wrong(right)
+    (compared,) = judge_values([right], inputs, setting)
+    assert not compared.passed
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "x.bfloat16().argmax(1)",
+        "x.sigmoid().bfloat16().topk(8).indices",
+        "x - x.bfloat16().float()",
+        "x.half().view(torch.int16)",
+        "x.flatten()[((x @ x.T) * 8).floor().long().clamp(0, 63)]",
+    ],
+)
+def test_eager_is_right(tmp_path: Path, forward: str) -> None:
+    setting = made(tmp_path, forward, "torch.rand(64, 300)")
+    inputs = setting.reference.make_inputs(7)
+    assert judge_values(setting.oracle.native(inputs), inputs, setting)[0].passed
+
+
+@pytest.mark.parametrize("post", ["(y * 8).round() / 8", "y.argmax(1)", "y * (y > 0.5)"])
+def test_convolutions_in_tf32_may_choose_otherwise(tmp_path: Path, post: str) -> None:
+    init = "self.weight = nn.Parameter(torch.randn(32, 16, 3, 3) * 0.1)"
+    forward = f"[{post} for y in [nn.functional.conv2d(x, self.weight)]][0]"
+    setting = made(tmp_path, forward, "torch.randn(8, 16, 24, 24)", init=init)
+    inputs = setting.reference.make_inputs(7)
+    with convolutions_in_tf32(cut_to_tf32):
+        cut = setting.oracle.native(inputs)
+    assert (cut[0] != setting.oracle.native(inputs)[0]).any()
+    assert judge_values(cut, inputs, setting)[0].passed
+
+
+def test_a_run_with_other_shapes_or_errors_changes_nothing(tmp_path: Path) -> None:
+    setting = made(
+        tmp_path, "x[(x * 0.7).sigmoid() >= (x.sort(1).values[:, -4:-3] * 0.7).sigmoid()]", "torch.rand(8, 300)"
+    )
+    inputs = setting.reference.make_inputs(7)
+    right = setting.oracle.native(inputs)[0].clone()
+    right[3] += 1
+    assert not judge_values([right], inputs, setting)[0].passed
+    assert setting.oracle.kind == "float64"
