@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -99,7 +99,8 @@ def check_sampled(
             watch(reply, taken.wall_ns, True)
         parts = turns.on_top(taken) if is_whole else []
         if parts and all(bool(was_changed(*part).any()) for part in parts):
-            check, failure = _judged(SampledAnswer(setting, buffers, inputs, seed, is_whole, parts), reply, blocks)
+            changed_answer = SampledAnswer(setting, buffers, inputs, seed, is_whole, parts)
+            check, failure = _judged(turns, changed_answer, reply, blocks, outcome)
             if failure:
                 outcome.add(check, failure)
                 return outcome
@@ -107,7 +108,7 @@ def check_sampled(
             outcome.remarks.append(_uncompared(setting, why))
             return outcome
         answer = SampledAnswer(setting, buffers, inputs, seed, is_whole)
-        check, failure = _judged(answer, reply, blocks)
+        check, failure = _judged(turns, answer, reply, blocks, outcome)
         if _is_written(buffers) and (check.passed or not _may_add_up(reply)):
             outcome.add(check, failure)
         else:
@@ -115,11 +116,25 @@ def check_sampled(
         return outcome
 
 
-def _judged(answer: SampledAnswer, reply: TurnTaken, blocks: int) -> tuple[Check, SolutionFailed | None]:
-    """Check what at most so many blocks of each launch wrote, and return the failure if it fails."""
+def _judged(
+    turns: SampledTurns, answer: SampledAnswer, reply: TurnTaken, blocks: int, outcome: CaseOutcome
+) -> tuple[Check, SolutionFailed | None]:
+    """Check what at most so many blocks of each launch wrote, and return the failure if it fails. Few blocks may have
+    met zeros by chance, as in rows between a transposed convolution's strides; so more run before the grid is blamed.
+    """
     check = answer.check()
     grid_blocks = sum(row.blocks for row in reply.kernels or ())  # 0 where that isn't known
-    return check, _failure(check, answer.setting) or answer.uncovered(grid_blocks, blocks)
+    if failure := _failure(check, answer.setting):
+        return check, failure
+    if uncovered := answer.uncovered(grid_blocks, blocks):
+        taken = turns.take_more(blocks)
+        parts = turns.on_top(taken) if answer.parts else ()
+        if answer.parts and not parts:
+            return check, uncovered
+        answer, blocks = replace(answer, parts=parts), blocks * _MORE_BLOCKS
+        outcome.remarks.append(f"{answer.setting.case}: then {blocks} blocks, since these wrote few values but zeros")
+        check, uncovered = answer.check(), answer.uncovered(grid_blocks, blocks)
+    return check, _failure(check, answer.setting) or uncovered
 
 
 def _judge_after_all_blocks(turns: SampledTurns, answer: SampledAnswer, few: Check, outcome: CaseOutcome) -> None:
@@ -233,13 +248,16 @@ class SampledTurns:
     def take_first(self, traced: bool) -> tuple[Taken, int]:
         """Take a turn of a few blocks, and another of more where these wrote nothing but zeros, of which an output may
         be full. Return the last turn and the most blocks of each of its launches."""
-        blocks, seed = self.config.correctness.sampled_blocks, self.setting.seed("blocks")
-        taken = self.take(blocks, seed, traced)
+        blocks = self.config.correctness.sampled_blocks
+        taken = self.take(blocks, self.setting.seed("blocks"), traced)
         reply = taken.answered
         if reply.launches == 1 and not (_may_add_up(reply) or _is_written(self.buffers)):
+            taken = self.take_more(blocks, traced)
             blocks *= _MORE_BLOCKS
-            taken = self.take(blocks, seed, traced)
         return taken, blocks
+
+    def take_more(self, than_blocks: int, traced: bool = False) -> Taken:
+        return self.take(than_blocks * _MORE_BLOCKS, self.setting.seed("blocks"), traced)
 
     def on_top(self, taken: Taken) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Return each output after a turn whose launch comes after operators of torch's, and as it is without the

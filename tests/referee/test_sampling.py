@@ -362,6 +362,36 @@ def test_a_grid_that_cannot_fill_the_output_acquits_nobody(
     assert [check.passed for check in outcome.checks] == [True]
 
 
+@pytest.mark.parametrize(
+    ("rows", "factor", "verdict"),
+    [(12, 2, None), (12, 3, Verdict.WRONG_VALUES), (1, 2, Verdict.UNSUPPORTED)],
+    ids=["right", "wrong", "a grid that is too small"],
+)
+def test_blocks_that_met_zeros_by_chance_are_followed_by_more(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    told_blocks: list[int | None],
+    rows: int,
+    factor: int,
+    verdict: Verdict | None,
+    yaml: str,
+) -> None:
+    """Four of a grid's twelve blocks wrote one row, as where rows of zeros lie between a convolution's strides."""
+
+    class Striding(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            is_few = told_blocks[-1] == 4
+            written = (torch.arange(12) < (1 if is_few else rows)).to(x.dtype)[:, None]
+            return x * (2 if is_few else factor) * written
+
+    ran = (KernelRun("own", 0, 0, 0, "kernel", blocks=12),)
+    monkeypatch.setattr(InProcessDevice, "take_trace", lambda self: ran)
+    source = DOUBLE.replace("rows = 6", "rows = 12")
+    outcome, _ = checked(setting_of(tmp_path, source, yaml), Striding, watch=lambda *about: None)
+    assert (outcome.failed and outcome.failed.verdict) == verdict
+    assert [one for one in told_blocks if one is not None] == [4, 64]
+
+
 @pytest.mark.parametrize("more", ["", "cases: {small: {constants: {rows: 4, columns: 70}}}\n"])
 @pytest.mark.parametrize("inputs", ["torch.rand(columns, rows).t()", "torch.rand(rows, 1).expand(rows, columns)"])
 def test_inputs_of_another_layout_are_compared_as_they_lie(tmp_path: Path, inputs: str, more: str, yaml: str) -> None:
