@@ -49,6 +49,8 @@ _TOLD_CHARS = 20_000
 _LOG = logging.getLogger("harness")
 _REMEDY = "'harness doctor' says what is missing and how to get it"
 _MEMORY_SHARE = 0.8
+_MORE_ROOM = 1.25
+"""Times its limit that a worker would have now that it has ended, if others had much of the memory when it started."""
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)
 """The signals of the kernel when memory runs out, of programs that watch it, and of operators."""
 _ENDING_S = 30
@@ -353,8 +355,16 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         self._excess = self._excess or self._usage.excess(self._started.family, scratch_folder(self.folder))
 
     def _refuse_excess(self) -> None:
-        if self._excess:
-            raise SolutionFailed(self._excess.verdict, f"the process {self._excess.what}", self.output)
+        """Raises: SolutionFailed; WorkerKilled where others held so much memory when it started that its limit, a share
+        of the rest, was low."""
+        if self._excess is None:
+            return
+        what = f"the process {self._excess.what}"
+        if self._excess.verdict is Verdict.OUT_OF_MEMORY and self.memory_gib is None:
+            self._started.end()
+            if available_bytes() * _MEMORY_SHARE > _MORE_ROOM * self._usage.memory_bytes:
+                raise WorkerKilled(f"{what}, all that others had left then", None)
+        raise SolutionFailed(self._excess.verdict, what, self.output)
 
     def _crashed(self, request: Request, timeout_s: float) -> SolutionFailed:
         """Make the verdict of a crash. Raises: MachineError where it was ended with the fork server, which no solution

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import signal
@@ -293,6 +294,23 @@ def test_when_memory_ran_out_it_is_to_blame_whose_end_makes_room(
             worker.ask(Describe(), 60)
         assert not worker._started.family.members()
     assert (caught.value.failed and caught.value.failed.verdict) is verdict
+
+
+GRABS = "import time\nheld = b'x' * 2**28\ntime.sleep(60)\nclass ModelNew: pass"
+
+
+@pytest.mark.parametrize(
+    ("later", "error"), [(10**9, WorkerKilled), (10**8, SolutionFailed)], ids=["others had it", "it has it"]
+)
+def test_a_limit_that_is_low_since_others_held_memory_convicts_nobody(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: int, error: type[Exception]
+) -> None:
+    left = itertools.chain([10**8] * 2, itertools.repeat(later))  # at its start, before it takes any, at its end
+    monkeypatch.setattr(process, "available_bytes", left.__next__)
+    with workers.start() as worker, pytest.raises(error, match="host memory") as caught:
+        load(worker, tmp_path, GRABS)
+    if isinstance(caught.value, SolutionFailed):
+        assert caught.value.verdict is Verdict.OUT_OF_MEMORY
 
 
 TALKS = """
