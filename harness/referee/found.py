@@ -32,6 +32,8 @@ class CaseOutcome:
     """The arithmetic that its values show."""
     keeps_output: bool = False
     """True where it is fragile because an output lies in the memory of an earlier one."""
+    is_constant: bool = False
+    """True where the right values are all the same, as zeros are, so that a kernel that writes these would pass."""
 
     def add(self, check: Check, failed: SolutionFailed | None) -> None:
         self.checks.append(check)
@@ -50,6 +52,8 @@ class Found:
     remarks: list[str] = field(default_factory=list)
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None
+    is_constant: bool = False
+    """True where some case's right values are; see CaseOutcome."""
     replaced: bool = False
     """True where parameters of the solution had other values before they took the reference's."""
     timing: Timing | None = None

@@ -48,6 +48,11 @@ class SampledAnswer:
         self._rows = None if self.is_whole else rows
         self._want = self._of_each_output(self.setting.oracle.answer)
 
+    @property
+    def is_constant(self) -> bool:
+        """True where every output has several right values, all of them the same."""
+        return all(want.numel() > 1 and bool((want == want.flatten()[0]).all()) for want in self._want)
+
     def check(self, is_all: bool = False) -> Check:
         """Judge by the least tolerance where problem.yaml names none. Where that isn't kept, the reference's own error
         decides: finding that out takes longer than all the rest. `is_all`: all blocks have run. Raises: InvalidProblem.

@@ -108,6 +108,7 @@ def check_sampled(
             outcome.remarks.append(_uncompared(setting, why))
             return outcome
         answer = SampledAnswer(setting, buffers, inputs, seed, is_whole)
+        outcome.is_constant = answer.is_constant
         check, failure = _judged(turns, answer, reply, blocks, outcome)
         if _is_written(buffers) and (check.passed or not _may_add_up(reply)):
             outcome.add(check, failure)

@@ -12,7 +12,7 @@ from harness.devices.base import Host
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.invalid_problem import InvalidProblem, TellsNothing
 from harness.referee.answers.rows import claimed_rows, is_floating, tensors_in
 from harness.referee.audit.custom import TracedCase, no_custom_kernel
 from harness.referee.buffers.buffers import open_buffers
@@ -117,7 +117,8 @@ class SimulatedTrial(Trial):
             self.found.fragile += wrong
             self.found.checks[:] = compared
             is_sampled = any(one.scope != "complete" for one in compared)
-            if not compared or full.has_found_items or (is_sampled and _has_unwritten(wrong)):
+            tells_nothing = isinstance(error, TellsNothing) and self.found.is_constant
+            if not compared or full.has_found_items or tells_nothing or (is_sampled and _has_unwritten(wrong)):
                 raise _undecided(error) from error
             self.found.remarks.append(f"{SHRUNK}: {'fragile: ' if wrong else ''}{error}")
             self._load_anew()

@@ -319,6 +319,7 @@ class Trial:
         self.found.checks += outcome.checks
         self.found.fragile += outcome.fragile
         self.found.keeps_output |= outcome.keeps_output
+        self.found.is_constant |= outcome.is_constant
         self.found.remarks += outcome.remarks
         self.found.weights = outcome.weights.source
         self.found.replaced = outcome.weights.replaced

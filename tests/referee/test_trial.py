@@ -747,6 +747,18 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
 
+@pytest.mark.usefixtures("auditor", "small_simulator")
+def test_zeros_are_no_evidence_at_the_full_shape_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a minimum is followed by a clamp at the same value."""
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    zeros = computing(lambda x: torch.zeros_like(x))
+    source = DOUBLE.replace("x * 2", "x.clamp(max=0).clamp(min=0)")
+    trial, _ = tried_at_a_large_shape_alone(tmp_path, zeros, source=source)
+    with pytest.raises(SolutionFailed, match="writes zeros would pass") as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.UNSUPPORTED
+
+
 class SlowDevice(InProcessDevice):
     """Says of a turn that is run whole that it would take too long, where the input has more rows than `most`."""
 
