@@ -21,7 +21,7 @@ from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
 from harness.referee.found import Found
 from harness.referee.job import Job
-from harness.referee.memory import require_memory
+from harness.referee.memory import require_host_memory, require_memory
 from harness.referee.shortage import is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.references import made_of, references_of
@@ -157,6 +157,8 @@ class Judging:
         timing, notify, found = self.job.config.timing, self.notify, self.found
         is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.job, self.workers)
         has_room = is_gpu and require_memory(self.job.problem, self.job.cases)
+        if not is_gpu:
+            require_host_memory(self.job.problem, self.job.cases)
         with ExitStack() as stack:
             stack.callback(self._leave_idle, has_room)
             started = [self._started(stack)]  # first: it is asked first

@@ -1,7 +1,9 @@
-"""The GPU's memory: whether a case fits at all, asked before anything runs there, and whether memory is scarce."""
+"""The memory of the GPU, or the simulator's host: whether a case fits at all, asked before anything runs there, and
+whether memory is scarce."""
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from harness.referee.answers.oracle import piece_bytes
 from harness.referee.answers.output_spec import tensor_bytes
 from harness.referee.answers.reference import Reference
 from harness.referee.buffers.slots import PROCESS_BYTES
+from harness.sandbox.memory import available_bytes
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import Problem
 
@@ -28,6 +31,10 @@ _PROCESSES = 3
 _STATES = 3
 """Copies of the model's parameters: the referee's and two workers'. Where the oracle's in float64 finds no room, it
 computes on the host."""
+_HOST_STATES = 6
+"""Copies of the parameters at once on the simulator's host: the reference's, the oracle's in float64, which take two,
+one that is shared, and two of a worker that moves its module to the device. Level 2 no. 59, with 4 GiB of parameters,
+took 16 GiB in the referee and 8 in the worker."""
 _SCARCE = 0.5
 """A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
 _PIECES = 2
@@ -69,11 +76,22 @@ def require_memory(problem: Problem, cases: Sequence[str]) -> bool:
     return has_room
 
 
-def too_little(case: str, why: str) -> SolutionFailed:
-    """The verdict on a case for which the GPU is too small."""
+def require_host_memory(problem: Problem, cases: Sequence[str]) -> None:
+    """Require that the simulator's host has enough memory for the parameters of each of the cases. Raises:
+    SolutionFailed (unsupported)."""
+    present = available_bytes()
+    for case in cases:
+        need = need_of(problem, case, math.inf)
+        needed = _HOST_STATES * need.state_bytes if need else 0
+        if needed > present:
+            raise too_little(case, f"needs {_gib(needed)}, and {_gib(present)} are there", "the simulator's host")
+
+
+def too_little(case: str, why: str, on: str = "the GPU") -> SolutionFailed:
+    """The verdict on a case for which the GPU, or the simulator's host, is too small."""
     return SolutionFailed(
         Verdict.UNSUPPORTED,
-        f"too little memory on the GPU: case '{case}' {why}",
+        f"too little memory on {on}: case '{case}' {why}",
         next_step="run it on a GPU with more memory, or add a smaller case to problem.yaml; nothing is said of the "
         "solution here",
     )

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from harness.model.verdict import Verdict
+from harness.referee import memory
 from harness.referee.answers import kept
 from harness.referee.buffers.slots import can_keep_outputs
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.judgement import judge_values
-from harness.referee.memory import Live, Need, need_of, require_memory
+from harness.referee.memory import Live, Need, need_of, require_host_memory, require_memory
 from harness.referee.mutants.telling import untold
 from harness.referee.setting import prepare_setting
 from harness.sandbox.outcome import SolutionFailed
@@ -95,6 +96,18 @@ def test_large_parameters_count_beside_small_inputs(tmp_path: Path, monkeypatch:
     with pytest.raises(SolutionFailed) as failed:
         require_memory(made, ["full"])
     assert failed.value.verdict is Verdict.UNSUPPORTED
+
+
+def test_large_parameters_count_on_the_simulators_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    init = "self.w = nn.Parameter(torch.empty(2**15, 2**15))"
+    made = problem(tmp_path, "return x @ self.w[:256, :256]", SMALL, init=init, yaml="")
+    monkeypatch.setattr(memory, "available_bytes", lambda: 25 * GIB)
+    require_host_memory(made, ["full"])
+    monkeypatch.setattr(memory, "available_bytes", lambda: 23 * GIB)
+    with pytest.raises(SolutionFailed) as failed:
+        require_host_memory(made, ["full"])
+    assert failed.value.verdict is Verdict.UNSUPPORTED
+    assert "24.0 GiB" in failed.value.failure.reason
 
 
 @pytest.mark.parametrize(("inputs", "free_gib"), [(LARGE, 40), (LARGE, 80), (SMALL, 1)])
