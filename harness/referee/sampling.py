@@ -128,7 +128,7 @@ def _judged(
     if failure := _failure(check, answer.setting):
         return check, failure
     if uncovered := answer.uncovered(grid_blocks, blocks):
-        taken = turns.take_more(blocks)
+        taken = turns.take_more(blocks, traced=bool(reply.kernels))
         parts = turns.on_top(taken) if answer.parts else ()
         if answer.parts and not parts:
             return check, uncovered

@@ -323,6 +323,33 @@ def test_what_a_kernel_changes_in_the_answer_of_an_operator_is_compared(
     assert len(outcome.checks) == compared
 
 
+@pytest.mark.parametrize(("factor", "verdict"), [(1, None), (3, Verdict.WRONG_VALUES)], ids=["right", "wrong"])
+def test_blocks_that_changed_little_in_the_answer_of_an_operator_are_followed_by_more(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    told_blocks: list[int | None],
+    factor: int,
+    verdict: Verdict | None,
+) -> None:
+    monkeypatch.setattr(sampling, "COMPLETE_BYTES", 0)
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
+    ran = (KernelRun("aten::mm", 1, 1, 0, "kernel"), KernelRun("own", 2, 2, 0, "kernel", blocks=12))
+    monkeypatch.setattr(InProcessDevice, "take_trace", lambda self: ran)
+
+    class Activated(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = x * 2 - 1
+            if told_blocks[-1] == 4:
+                y[:1] = y[:1].relu()
+            elif told_blocks[-1]:
+                y = y.relu() * factor
+            return y
+
+    source = DOUBLE.replace("rows = 6", "rows = 12").replace("x * 2", "(x * 2 - 1).relu()")
+    outcome, _ = checked(setting_of(tmp_path, source), Activated, watch=lambda *about: None)
+    assert (outcome.failed and outcome.failed.verdict) == verdict
+
+
 @pytest.mark.parametrize("is_half_zero", [False, True])
 @pytest.mark.parametrize(
     ("rows", "grid_blocks", "verdict"),
