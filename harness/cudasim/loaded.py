@@ -110,7 +110,8 @@ class Runtime:
         self._reset_errors()
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
-        """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0."""
+        """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0. Where
+        all run, any seed but 0 has the threads of each block begin with the last one."""
         self._sample_blocks(-1 if count is None else count, seed)
 
     def limit_work(self, seconds: float | None) -> None:

@@ -87,6 +87,16 @@ class SimulatedTrial(Trial):
             )
         return traced
 
+    def _check_case(self, setting: Setting, is_traced: bool = True) -> list[TracedCase]:
+        """Check a case; values that are wrong by a race are told as such. Raises: SolutionFailed."""
+        try:
+            return super()._check_case(setting, is_traced)
+        except SolutionFailed as error:
+            is_whole = error.verdict is Verdict.WRONG_VALUES and setting.case not in self._sampled
+            if is_whole and is_right_in_reverse(setting, self.workers.host, self._load_anew(), self.job.config):
+                raise stamped(_race(error), setting.case) from error
+            raise
+
     def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
         """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared, and
         the solution is marked as fragile. Nor does the shrunk case acquit: a full shape that can't be judged is
@@ -229,6 +239,17 @@ def _undecided(shrunk: SolutionFailed | InvalidProblem) -> SolutionFailed:
     )
 
 
+def _race(wrong: SolutionFailed) -> SolutionFailed:
+    return SolutionFailed(
+        Verdict.NONDETERMINISTIC,
+        f"{wrong}; a race explains it: values are right where each block begins with its last thread, so threads read "
+        "and write the same place without a barrier between, as where all read the first element of a sum, and one "
+        "goes on to write it",
+        wrong.failure.details,
+        "'--backend sim --sanitize' names the two lines: put __syncthreads() between them",
+    )
+
+
 def _has_unwritten(checks: Sequence[Check]) -> bool:
     """Say whether values may be missing: outputs are NaN before a call."""
     return any(math.isinf(output.max_abs_error) for check in checks for output in check.outputs)
@@ -248,6 +269,20 @@ def is_right_without_launches(setting: Setting, host: Host, worker: WorkerProces
             case.construct()
             return all(_is_right(case, drawn) for drawn in _draws(case))
     except SolutionFailed:
+        return False
+
+
+def is_right_in_reverse(setting: Setting, host: Host, worker: WorkerProcess, config: Config) -> bool:
+    """Say whether a case's values are right where each block begins with its last thread, and on the same inputs wrong
+    where it begins with its first."""
+    try:
+        with open_buffers(setting, host, Capacity()) as buffers:
+            case = CaseTurns(setting, buffers, worker, config)
+            case.construct()
+            drawn = [Drawn(next(setting.seeds("in reverse")))]
+            found = [case.judge(case.turn(drawn, in_reverse=one), 0, "complete").passed for one in (False, True)]
+            return found == [False, True]
+    except (SolutionFailed, UnfairVariant):
         return False
 
 

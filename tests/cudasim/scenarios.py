@@ -35,6 +35,7 @@ DECLARATIONS = """
 torch::Tensor vector_add(torch::Tensor a, torch::Tensor b);
 torch::Tensor matmul(torch::Tensor a, torch::Tensor b);
 torch::Tensor reverse(torch::Tensor x);
+torch::Tensor racing(torch::Tensor x);
 torch::Tensor positions();
 torch::Tensor convolve(torch::Tensor x);
 std::vector<torch::Tensor> reduce(torch::Tensor x);
@@ -338,6 +339,18 @@ def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
         device.sample_blocks(None, seed=0)
 
 
+def begins_with_the_last(device: SimDevice, extension: Any) -> object:
+    """A race whose values are right where the first thread of a block comes last."""
+    try:
+        found = []
+        for seed in (0, 1):
+            device.sample_blocks(None, seed)
+            found.append(extension.racing(5 + _vector(64)).unique().tolist())
+        return found
+    finally:
+        device.sample_blocks(None, seed=0)
+
+
 def lazy_zeros(device: SimDevice, extension: Any) -> object:
     """Neither poison nor zeros of a large tensor may take memory."""
     before = _resident_nbytes()
@@ -552,6 +565,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "too_many_blocks": lambda device, extension: _long_work(device, extension, 1 << 20, 100_000),
     "too_many_launches": lambda device, extension: _long_work(device, extension, 64, 20_000, 1000),
     "one_long_block": lambda device, extension: _long_work(device, extension, 1, 20_000_000),
+    "begins_with_the_last": begins_with_the_last,
     "host_pointer": lambda _, e: e.out_of_bounds(_zeros_on_host(), 0),
     "misaligned": lambda _, e: e.scale(_vector(9)[1:], 2.0).tolist(),
     "eight_bits": lambda _, e: [_eight_bits_are_torchs(e, dtype) for dtype in EIGHT_BITS],

@@ -38,6 +38,7 @@ NO_MEMORY = "The simulator counts no device memory."
             1,
         ),
         ("reverse", [True, True, True], 3),
+        ("begins_with_the_last", [[-2.0, 5.0], [5.0]], 2),
         ("positions", True, 1),
         ("convolve", [421.0, 4210.0], 1),
         ("reduce", [1000.0, 1000], 1),

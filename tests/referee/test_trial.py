@@ -747,6 +747,27 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
 
+@pytest.mark.usefixtures("auditor")
+@pytest.mark.parametrize(
+    ("in_reverse", "verdict"), [(2, Verdict.NONDETERMINISTIC), (3, Verdict.WRONG_VALUES)], ids=["a race", "none"]
+)
+def test_values_that_hang_on_the_order_of_threads_are_a_race(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_reverse: int, verdict: Verdict
+) -> None:
+    seeds = []
+    monkeypatch.setattr(InProcessDevice, "sample_blocks", lambda self, count, seed: seeds.append(seed))
+
+    class Racing(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * (in_reverse if seeds[-1] else 3)
+
+    trial, _ = trial_of(tmp_path, lambda: InProcessWorker(Racing), kind=SimulatedTrial)
+    with pytest.raises(SolutionFailed) as caught:
+        trial.check()
+    assert caught.value.verdict is verdict
+    assert ("race" in str(caught.value)) is (in_reverse == 2)
+
+
 @pytest.mark.usefixtures("auditor", "small_simulator")
 def test_zeros_are_no_evidence_at_the_full_shape_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a minimum is followed by a clamp at the same value."""
@@ -849,9 +870,9 @@ def test_the_full_shape_knows_the_shrunk_case_of_which_its_inputs_may_be_drawn(
 
     check = Trial._check_case
 
-    def check_case(trial: Trial, setting: Any) -> Any:
+    def check_case(trial: Trial, setting: Any, is_traced: bool) -> Any:
         given[setting.case] = list(setting.problem.cases)
-        return check(trial, setting)
+        return check(trial, setting, is_traced)
 
     monkeypatch.setattr(Trial, "_check_case", check_case)
     trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest)

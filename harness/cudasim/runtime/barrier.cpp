@@ -23,7 +23,8 @@ void Worker::wait_at_barrier(int predicate, const Source& source) {
 void Worker::release_barrier() {
   if (lines_differ_) report_divergence();
   lines_differ_ = false;
-  for (unsigned thread = 0; thread < threads_total_; thread++) {
+  for (unsigned place = 0; place < threads_total_; place++) {
+    unsigned thread = in_order(place, threads_total_);
     if (threads_[thread].state != ThreadState::at_barrier) continue;
     if (exited_) report_early_exit(threads_[thread].barrier);
     make_ready(thread);

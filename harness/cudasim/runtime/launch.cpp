@@ -39,6 +39,7 @@ std::unique_ptr<Checker> checker;
 thread_local std::vector<KernelArgument> arguments;  // of the launch that comes next
 uint64_t sampled_blocks = 0, sampling_seed = 0;
 bool is_idle = false;  // no launch does anything
+bool is_reversed = false;
 double work_s = 0, spent_s = 0;  // what a turn's launches may take together, 0 for any time; and what they have taken
 
 std::string describe(const dim3& d) {
@@ -190,6 +191,7 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   launch.dynamic_shared = dynamic_shared;
   launch.shared_limit = shared_limit(kernel, by_function ? by_function->kernel : nullptr);
   launch.is_cooperative = by_function && by_function->is_cooperative;
+  launch.is_reversed = is_reversed;
   launch.kernel = kernel;
   launch.source = {file, line};
   launch.body = body;
@@ -256,6 +258,7 @@ void sim_exceed_launch_bounds(unsigned most) {
 void sim_sample_blocks(long count, unsigned long seed) {
   std::lock_guard<std::mutex> guard(launch_mutex);
   is_idle = count == 0;
+  is_reversed = count < 0 && seed;
   sampled_blocks = count > 0 ? count : 0;
   sampling_seed = seed;
 }

@@ -48,8 +48,10 @@ void Worker::complete(Warp& met_in, Collective* met, unsigned first_thread) {
   met->still_reading = met->arrived;
   met_in.syncs++;
   met_in.pending.erase(std::find(met_in.pending.begin(), met_in.pending.end(), met));
-  for (unsigned lane = 0; lane < warp_size; lane++)
+  for (unsigned place = 0; place < warp_size; place++) {
+    unsigned lane = in_order(place, warp_size);
     if (met->arrived >> lane & 1) make_ready(first_thread + lane);
+  }
 }
 
 void Worker::leave(Collective* met) {

@@ -32,6 +32,10 @@ uint3 following(uint3 index, const dim3& block) {
   return {0, 0, index.z + 1};
 }
 
+uint3 index_of(unsigned thread, const dim3& block) {
+  return {thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
+}
+
 }  // namespace
 
 Worker::Worker(bool guards_stacks) : guards_stacks_(guards_stacks) {
@@ -153,9 +157,9 @@ void Worker::fiber_main() {
 
 void Worker::run_fresh_threads(Fiber* self) {
   while (next_thread_ < threads_total_) {
-    unsigned thread = next_thread_++;
+    unsigned thread = in_order(next_thread_++, threads_total_);
     self->thread = thread;
-    self->index = threadIdx = next_index_;
+    self->index = threadIdx = launch->is_reversed ? index_of(thread, launch->block) : next_index_;
     next_index_ = following(next_index_, launch->block);
     threads_[thread].fiber = self;
     threads_[thread].state = ThreadState::running;

@@ -46,6 +46,7 @@ struct Launch {
   double began_s = seconds_of(CLOCK_MONOTONIC), computed_before_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
   Source nested{};  // where one of its threads would launch a kernel
   bool is_cooperative = false;  // all of its blocks are there at once, and may wait for each other
+  bool is_reversed = false;     // the threads of a block run from the last to the first
   const char* gap = nullptr;    // why it can't be simulated after all
 
   uint64_t grid_blocks() const { return uint64_t(grid.x) * grid.y * grid.z; }
@@ -214,6 +215,7 @@ class Worker {
   void begin_block(uint64_t number);
   void reset_block();
   void run_fresh_threads(Fiber* self);
+  unsigned in_order(unsigned place, unsigned total) const { return launch->is_reversed ? total - 1 - place : place; }
   void exit_thread(unsigned thread);
   void count_as_arrived(Warp& left, unsigned thread);
   void release_barrier();

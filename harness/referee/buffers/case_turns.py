@@ -99,12 +99,16 @@ class CaseTurns:
         conditions: Conditions | None = None,
         traced: bool = False,
         launches: bool = True,
+        in_reverse: bool = False,
     ) -> Taken:
         """A turn of the solution, with a call for each draw; form, sharing and unchanged inputs are judged.
 
-        `launches`: False where the simulator is to skip what own kernels do. Raises: SolutionFailed.
+        `launches`: False where the simulator is to skip what own kernels do; `in_reverse`: True where it is to begin
+        with the last thread of each block. Raises: SolutionFailed.
         """
-        return self.accept(self.take(self.worker, self.lay(drawn), conditions, traced=traced, launches=launches))
+        laid = self.lay(drawn)
+        taken = self.take(self.worker, laid, conditions, traced=traced, launches=launches, in_reverse=in_reverse)
+        return self.accept(taken)
 
     def again(self, taken: Taken, conditions: Conditions) -> Taken:
         """The same inputs in the same slots once more. Raises: SolutionFailed."""
@@ -123,6 +127,7 @@ class CaseTurns:
         *,
         traced: bool = False,
         launches: bool = True,
+        in_reverse: bool = False,
     ) -> Taken:
         """A turn of any arm over what was laid, while all others are frozen; then it is, too.
 
@@ -134,6 +139,7 @@ class CaseTurns:
             keeps_outputs=self.buffers.keeps_outputs,  # of all arms alike: other addresses make other times
             traced=traced,
             sample_blocks=None if launches else 0,
+            sample_seed=int(in_reverse),
         )
         freezer = self.buffers.freezer
         fill_ns = self.conduct.settle()

@@ -165,7 +165,8 @@ class TakeTurn(Request):
 
     `keeps_outputs`: keep the outputs of a call alive until those of the next have been stored, so that a buffer that is
     returned twice is known by its address. `traced`: report every kernel and copy that the device runs meanwhile.
-    `sample_blocks`, `sample_seed` and `work_s`, how long launches may take together, are the simulator's.
+    `sample_blocks`, `sample_seed` and `work_s`, how long launches may take together, are the simulator's. Where all
+    blocks run, any seed but 0 has the threads of each begin with the last one.
     """
 
     calls: tuple[Call, ...]
