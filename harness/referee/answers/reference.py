@@ -45,7 +45,7 @@ _GENERATORS = threading.RLock()
 _STATED = ("least_bytes", "least_operations")
 _BEYOND = 2**63
 _OF_HALVES = "half", "float16", "autocast"
-"""Words of a problem.py that may cast to half precision; one of them stands in bfloat16."""
+"""Words of which a problem.py that may cast to half precision has one: bfloat16 holds the second."""
 
 
 class Reference:
