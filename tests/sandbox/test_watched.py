@@ -34,6 +34,7 @@ class Looks:
 
     def __init__(self, found: ExceededLimit | None = None) -> None:
         self.count = 0
+        self.memory_bytes = 2**60
         self._found = found
 
     def excess(self, family: Family, scratch: Path) -> ExceededLimit | None:
