@@ -68,15 +68,16 @@ def beside_choices(
     held_to: Sequence[Tolerance],
 ) -> list[torch.Tensor] | None:
     """Tell for each value whether a choice of the reference's excuses it (answers.choices): whether it is the right
-    answer after what the reference chooses in its own precision, or with results a little off. None where nothing is
-    chosen, where many values are outside or depend on that, and where problem.yaml names the tolerance.
+    answer after what the reference chooses in its own precision, or with results a little off; where many values depend
+    on that, whether it is eager's. None where nothing is chosen, where many values are outside, and where problem.yaml
+    names the tolerance.
 
     Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
     """
     are_few = all(output.mismatches <= max(1, MOVED_SHARE * output.elements) for output in compared)
     if setting.problem.tolerance is not None or not are_few:
         return None
-    excused = [torch.zeros(one.shape, dtype=torch.bool, device=one.device) for one in got]
+    excused, is_eager = ([torch.zeros_like(one, dtype=torch.bool) for one in got] for _ in range(2))
     moved = [0.0] * len(got)
     for rows, given in setting.parts(inputs):
         places = [rows if one.dim() else () for one in got]
@@ -86,9 +87,10 @@ def beside_choices(
             return None
         for number, one in enumerate(values):
             excused[number][places[number]] = one.excused
+            is_eager[number][places[number]] = one.is_eager
             moved[number] += one.moved
     are_few = all(count <= max(1, MOVED_SHARE * one.numel()) for count, one in zip(moved, got, strict=True))
-    return excused if are_few else None
+    return excused if are_few else is_eager
 
 
 @dataclass
@@ -104,7 +106,8 @@ class _AfterChoices:
 
     def __post_init__(self) -> None:
         self._is_outside = ~self._agrees(self.got, self.want)
-        self._is_own = (self.got == self.eager) | self._agrees(self.got, self.own)
+        self.is_eager = self.got == self.eager
+        self._is_own = self.is_eager | self._agrees(self.got, self.own)
         self._is_near = torch.zeros_like(self._is_own)
         self._has_stayed = torch.zeros_like(self._is_own)
         self._runs = self._moved = 0
@@ -150,9 +153,7 @@ def _after_choices(
     if not noted.choices:
         return None
     want = oracle.answer(inputs)
-    own = oracle.following(inputs, noted.choices, want)
-    if own is None:
-        return None
+    own = oracle.following(inputs, noted.choices, want) or want
     values = list(map(_AfterChoices, got, want, own, eager, held_to))
     for seed in range(_RUNS):
         if not any(one.has_outside if seed < _VAIN_RUNS else one.explains for one in values):

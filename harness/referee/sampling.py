@@ -129,8 +129,10 @@ def _judged(
         return check, failure
     if uncovered := answer.uncovered(grid_blocks, blocks):
         taken = turns.take_more(blocks, traced=bool(reply.kernels))
-        parts = turns.on_top(taken) if answer.parts else ()
-        if answer.parts and not parts:
+        parts, more = turns.on_top(taken) if answer.parts else (), taken.answered
+        names, others = ([row.name for row in _writing_operators(one)] for one in (reply, more))
+        has_others = more.launches != reply.launches or names != others
+        if has_others or (answer.parts and not parts):
             return check, uncovered
         answer, blocks = replace(answer, parts=parts), blocks * _MORE_BLOCKS
         outcome.remarks.append(f"{answer.setting.case}: then {blocks} blocks, since these wrote few values but zeros")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.devices.base import Host
+from harness.errors import MachineError
 from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.verdict import Verdict
@@ -93,9 +94,15 @@ class SimulatedTrial(Trial):
             return super()._check_case(setting, is_traced)
         except SolutionFailed as error:
             is_whole = error.verdict is Verdict.WRONG_VALUES and setting.case not in self._sampled
-            if is_whole and is_right_in_reverse(setting, self.workers.host, self._load_anew(), self.job.config):
+            if is_whole and self._is_right_in_reverse(setting):
                 raise stamped(_race(error), setting.case) from error
             raise
+
+    def _is_right_in_reverse(self, setting: Setting) -> bool:
+        """Say so; False also where that can't be found out."""
+        with contextlib.suppress(SolutionFailed, InvalidProblem, MachineError, MemoryError):
+            return is_right_in_reverse(setting, self.workers.host, self._load_anew(), self.job.config)
+        return False
 
     def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
         """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared, and

@@ -359,12 +359,12 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         of the rest, was low."""
         if self._excess is None:
             return
-        what = f"the process {self._excess.what}"
+        failed = SolutionFailed(self._excess.verdict, f"the process {self._excess.what}", self.output)
         if self._excess.verdict is Verdict.OUT_OF_MEMORY and self.memory_gib is None:
             self._started.end()
             if available_bytes() * _MEMORY_SHARE > _MORE_ROOM * self._usage.memory_bytes:
-                raise WorkerKilled(f"{what}, all that others had left then", None)
-        raise SolutionFailed(self._excess.verdict, what, self.output)
+                raise WorkerKilled(f"{failed}, what others had left then", failed)
+        raise failed
 
     def _crashed(self, request: Request, timeout_s: float) -> SolutionFailed:
         """Make the verdict of a crash. Raises: MachineError where it was ended with the fork server, which no solution

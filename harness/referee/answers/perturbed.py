@@ -15,6 +15,7 @@ import torch
 from torch.utils.flop_counter import flop_registry
 
 from harness.referee.answers.operator_mode import OperatorMode
+from harness.referee.answers.rows import is_floating
 from harness.referee.answers.serial_sums import decomposed, unfused
 from harness.referee.answers.uncast import HALVES
 
@@ -31,14 +32,13 @@ _ABORTING = ("binary_cross_entropy", "bernoulli", "multinomial")
 """Operations that abort the device where an input is a little outside of its range."""
 _aten = torch.ops.aten
 _SEARCHING = {_aten.bucketize, _aten.searchsorted}
-_COUNTING = {_aten.sum, _aten.cumsum}
-_SUMS = {_aten.sum, _aten.mean, _aten.cumsum}
+_COUNTING = {_aten.sum, _aten.cumsum, _aten.count_nonzero}
 _CONVOLUTIONS = {_aten.convolution, _aten._convolution, _aten.cudnn_convolution}
+_SUMS = {_aten.sum, _aten.mean, _aten.cumsum, _aten.mm, _aten.bmm, _aten.addmm, _aten.baddbmm, *_CONVOLUTIONS}
 _FEW_TERMS = 64
 """The number of terms whose sum is off as other results are; by the square root of how many times as many, more."""
 _UNITS_OF_TF32 = 2.0**14
 """The most that cutting both operands to tf32 costs a product, in units of float32's last place."""
-_EXACT_AT_TIMES = {_aten.add, _aten.sub, _aten.mul, _aten.div}
 _BITS = {4: torch.int32, 2: torch.int16}
 """The integers of as many bytes."""
 
@@ -102,30 +102,43 @@ class _Perturbed(OperatorMode):
 
 class _PerturbedForChoices(_Perturbed):
     def _makes_indices(self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Say so of int8 as well once it is cast, and of truths that are counted."""
+        """Say so of int8 as well once it is cast, and of truths that are cast or counted."""
         made = _cast(packet, args, kwargs)
-        if made is not None and torch.int8 in made:
-            return made[0] is torch.int8 and _is_integer(made[1]) and made[1] is not torch.int8
-        is_count = packet in _COUNTING and args[0].dtype is torch.bool
-        return is_count or super()._makes_indices(packet, args, kwargs)
+        if made is not None and made[0] in (torch.int8, torch.bool):
+            return _is_integer(made[1]) and made[1] is not torch.int8
+        is_count = packet in _COUNTING and not args[0].is_floating_point()
+        return is_count or (super()._makes_indices(packet, args, kwargs) and torch.int8 not in (made or ()))
 
     def _off(self, result: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         packet = func.overloadpacket
         is_cast = packet is _aten._to_copy and result.dtype in HALVES
         if not isinstance(result, torch.Tensor) or result.dtype not in _UNITS or not (is_cast or _is_rounded(packet)):
             return result
-        is_half = result.dtype in HALVES
-        last_places = result * ((1.0 if is_half else self._units) * _UNITS[result.dtype])
-        if packet in flop_registry or packet in _SUMS:
-            is_tf32 = packet in _CONVOLUTIONS and torch.backends.cudnn.allow_tf32
-            units = self._units * max(1.0, _terms(packet, args, kwargs, result) / _FEW_TERMS) ** 0.5
-            size = result.abs() + torch.where(result.isfinite(), result, 0).float().square().mean().sqrt()
-            last_places = last_places.abs() + size * ((_UNITS_OF_TF32 if is_tf32 else units) * _UNITS[torch.float32])
-        off = result + self._noise(result) * last_places
+        last_places = result.abs() * ((1.0 if result.dtype in HALVES else self._units) * _UNITS[result.dtype])
+        if packet in _SUMS:
+            last_places = last_places + self._of_terms(packet, args, kwargs, result)
         stays = ~result.isfinite()
-        if packet in _EXACT_AT_TIMES:
-            stays |= func(*[one.double() if isinstance(one, torch.Tensor) else one for one in args], **kwargs) == result
-        return torch.where(stays, result, off.to(result.dtype))
+        if not is_cast:
+            stays |= _in_double(func, args, kwargs) == result
+        off = (result + self._noise(result) * last_places).to(result.dtype)
+        return torch.where(stays, result, off)
+
+    def _of_terms(
+        self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor
+    ) -> torch.Tensor:
+        """The most by which a sum may be off for its terms, where these cancel."""
+        squares = _in_double(packet, [one * one if is_floating(one) else one for one in args], kwargs)
+        terms = _terms(packet, args, kwargs, result)
+        size = result.abs() + squares.abs().sqrt() / (terms**0.5 if packet is _aten.mean else 1.0)
+        is_tf32 = packet in _CONVOLUTIONS and torch.backends.cudnn.allow_tf32
+        units = _UNITS_OF_TF32 if is_tf32 else self._units * max(1.0, terms / _FEW_TERMS) ** 0.5
+        return size * (units * _UNITS[torch.float32])
+
+
+def _in_double(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor:
+    """The result of an operation in float64."""
+    wide = [one.double() if is_floating(one) else one for one in args]
+    return func(*wide, **{name: value for name, value in kwargs.items() if name not in ("dtype", "out")})  # type: ignore[no-any-return]
 
 
 def _cast(packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[torch.dtype, torch.dtype] | None:
@@ -139,7 +152,8 @@ def _terms(packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: 
     """The number of terms of each sum."""
     if packet in flop_registry:
         return float(flop_registry[packet](*args, **kwargs, out_val=result)) / (2 * max(1, result.numel()))
-    return float(args[0].numel()) / max(1, result.numel())
+    whole = args[0].shape[args[1]] * result.numel() if packet is _aten.cumsum else args[0].numel()
+    return float(whole) / max(1, result.numel())
 
 
 def _is_integer(dtype: torch.dtype) -> bool:
