@@ -204,8 +204,17 @@ def test_a_reference_that_wants_its_cast_has_it(tmp_path: Path) -> None:
         ("(x * 0.5).round(decimals=1).argmax(1)", "torch.rand(64, 300)", lambda right: right[7:9].add_(1)),
         ("(x.half() == x.half().amax(1, keepdim=True)).float()", "torch.rand(64, 300)", lambda right: right.zero_()),
         ("x + 1000 * (x - x.bfloat16().float())", "torch.rand(64, 300)", lambda right: right.zero_()),
+        ("(y := x.sign().sum(1)) + (y > 0)", "torch.randn(512, 64)", lambda right: right.masked_fill_(right == 0, 1)),
+        (
+            "(x @ x[:63].T > 0).float()",
+            "torch.cat([torch.randn(63, 300), torch.randn(1, 300) * 1e-6])",
+            lambda right: right[63].mul_(-1).add_(1),
+        ),
     ],
-    ids=["changed indices", "changed rounding", "exact quotient", "equal quotients", "ties", "halves", "residual"],
+    ids=[
+        *("changed indices", "changed rounding", "exact quotient", "equal quotients", "ties", "halves", "residual"),
+        *("exact sums", "small terms"),
+    ],
 )
 def test_a_wrong_kernel_is_caught_where_the_reference_chooses_or_casts(
     tmp_path: Path, forward: str, given: str, wrong: Callable[[torch.Tensor], object]
