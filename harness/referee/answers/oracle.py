@@ -248,7 +248,7 @@ class Oracle:
     def choosing(
         self, inputs: Sequence[Any], seed: int, want: Sequence[torch.Tensor]
     ) -> tuple[torch.Tensor, ...] | None:
-        """Compute it with the choices that the reference makes with results as far off as those of honest kernels are.
+        """Compute it with the choices that the reference makes with results further off than those of honest kernels.
         Raises: torch.OutOfMemoryError; InvalidProblem, also where that could do harm."""
         with self.noting() as noted:
             self.perturbed(inputs, seed, _UNITS_OFF, for_choices=True)

@@ -51,7 +51,7 @@ class Untried(RuntimeError):
 def perturbed(seed: int, units: float, for_choices: bool = False) -> Iterator[None]:
     """Context: operations on float32 are decomposed, and each that rounds is off by up to so many units in the last
     place. `for_choices`: so that what honest kernels may choose is chosen. Results in half precision are then off by a
-    unit, too, sums by units of their usual size, convolutions as far as tf32 errs, and exact results stay."""
+    unit, too, sums by units of their terms, convolutions as far as tf32 errs, and exact results stay."""
     with unfused(), (_PerturbedForChoices if for_choices else _Perturbed)(seed, units):
         yield
 
