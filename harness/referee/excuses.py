@@ -147,10 +147,10 @@ class _AfterChoices:
 def _after_choices(
     oracle: Oracle, got: Sequence[torch.Tensor], inputs: Sequence[Any], held_to: Sequence[Tolerance]
 ) -> list[_AfterChoices] | None:
-    """Find out for some rows; None where nothing is chosen."""
+    """Find out for some rows; None where nothing is chosen, or shapes are."""
     with oracle.noting() as noted:
         eager = oracle.native(copied(inputs))
-    if not noted.choices:
+    if not noted.choices or [one.shape for one in eager] != [one.shape for one in got]:
         return None
     want = oracle.answer(inputs)
     own = oracle.following(inputs, noted.choices, want) or want

@@ -10,6 +10,7 @@ import torch
 
 from harness.referee.answers.choices import Following, Noting
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32
+from harness.referee.excuses import _after_choices
 from harness.referee.judgement import judge_values
 from tests.referee.inputs.test_variants import fair_in, made
 
@@ -267,3 +268,10 @@ def test_a_run_with_other_shapes_or_errors_changes_nothing(tmp_path: Path) -> No
     right[3] += 1
     assert not judge_values([right], inputs, setting)[0].passed
     assert setting.oracle.kind == "float64"
+
+
+def test_eager_with_another_shape_than_the_solution_excuses_nothing(tmp_path: Path) -> None:
+    setting = made(tmp_path, "x[x[:, 0] * 0.7 > 0.35]", "torch.rand(64, 300)")
+    inputs = setting.reference.make_inputs(7)
+    (right,) = setting.oracle.native(inputs)
+    assert _after_choices(setting.oracle, [right[:-1].clone()], inputs, setting.tolerances) is None
