@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -139,8 +139,9 @@ def gather_evidence(
         ErrorEvidence(unit, one, found, FORGIVEN[_computed_in(found, dtype, precision)])
         for unit, one, dtype, found in zip(units, least, spec.dtypes, errors, strict=True)
     )
-    with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
-        evidence = _with_casts(oracle, inputs, want, evidence)
+    with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
+        for name, cheaper, forgiven in _cheaper(oracle, inputs, want, units):
+            evidence = _allowing(evidence, name, cheaper, forgiven)
     if not all(math.isfinite(one.error) for one in evidence):
         raise InvalidProblem(
             "the reference gives NaN or infinity where its float64 oracle doesn't, or the other way round: nothing "
@@ -204,21 +205,32 @@ def _leave_out_choices(
             del outputs
 
 
-def _with_casts(
-    oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor], evidence: tuple[ErrorEvidence, ...]
+def _cheaper(
+    oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor], units: Sequence[Tolerance]
+) -> Iterator[tuple[str, Sequence[float], float]]:
+    """Measure what the reference's own casts to half precision change, since a kernel needn't round there, and what
+    tensor cores' sums of its float8 products do. Yields a name, each output's error and what is FORGIVEN then. Raises:
+    InvalidProblem, torch.OutOfMemoryError, MemoryError."""
+    if found := oracle.uncast(inputs, want):
+        outputs, halves = found
+        errors = list(map(distance, outputs, want, units))
+        yield "without casts to half precision", errors, max(FORGIVEN[dtype_name(dtype)] for dtype in halves)
+    with oracle.noting() as noted:
+        summed = oracle.summed_in_float8(inputs)
+    if summed:
+        errors = distances_by_choice(oracle, inputs, summed, noted.choices, want, units)
+        yield "tensor cores' sums of float8", errors, FORGIVEN["tf32"]
+
+
+def _allowing(
+    evidence: Sequence[ErrorEvidence], name: str, errors: Sequence[float], forgiven: float
 ) -> tuple[ErrorEvidence, ...]:
-    """Count as an error what the reference's own casts to half precision change, as far as that leaves evidence
-    telling: a kernel needn't round there. Raises: torch.OutOfMemoryError, MemoryError."""
-    found = oracle.uncast(inputs, want)
-    if found is None:
-        return evidence
-    forgiven = max(FORGIVEN[dtype_name(dtype)] for dtype in found[1])
+    """Add an error to each output's where it matters, and a wrong element still shows."""
     allowed = []
-    for one, output, right in zip(evidence, found[0], want, strict=True):
-        error = 0.0 if one.unit.is_exact else distance(output, right, one.unit)
-        errors = {**one.errors, "without casts to half precision": error}
-        looser = replace(one, errors=errors, forgiven=max(one.forgiven, forgiven))
-        allowed.append(looser if error > one.least / MARGIN and looser.is_telling else one)
+    for one, error in zip(evidence, errors, strict=True):
+        looser = replace(one, errors={**one.errors, name: error}, forgiven=max(one.forgiven, forgiven))
+        is_seen = not one.unit.is_exact and error > one.least / MARGIN
+        allowed.append(looser if is_seen and looser.is_telling else one)
     return tuple(allowed)
 
 

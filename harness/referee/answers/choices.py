@@ -23,7 +23,8 @@ _ORDERING = {
 """Operations that give indices along a dimension, most of them after the values there."""
 _COMPARING = {_aten.gt, _aten.ge, _aten.lt, _aten.le}
 _ROUNDING = {_aten.round, _aten.floor, _aten.ceil, _aten.trunc}
-_NARROW = {torch.int8, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
+FLOAT8 = {torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
+_NARROW = {torch.int8, *FLOAT8}
 """The formats that hold few numbers, so that rounding to them is a choice."""
 
 

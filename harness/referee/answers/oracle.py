@@ -15,7 +15,7 @@ from harness.model.check import OracleKind
 from harness.referee.answers.choices import Choice, Following, Noting
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, tensors_of
-from harness.referee.answers.perturbed import perturbed
+from harness.referee.answers.perturbed import Float8Sums, perturbed
 from harness.referee.answers.placed import Placed
 from harness.referee.answers.reference import Reference, blamed_on
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
@@ -267,6 +267,14 @@ class Oracle:
         with Following(noted.choices) as mode, Uncast() as casts:
             outputs = self._tried(inputs, want)
         return (outputs, casts.halves) if outputs and casts.halves and mode.has_followed else None
+
+    def summed_in_float8(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
+        """Run the reference with products of float8 numbers as tensor cores add them up; None where it has none."""
+        if not self._reference.may_use_float8:
+            return None
+        with Float8Sums(0) as mode:
+            outputs = self._run(self._native, copied(inputs))
+        return outputs if mode.count else None
 
     def _tried(self, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """Compute answer() where the reference may fail, or give other shapes than `want`, for what it is run with."""

@@ -13,7 +13,9 @@ from typing import Any
 
 import torch
 from torch.utils.flop_counter import flop_registry
+from torch.utils.weak import WeakTensorKeyDictionary
 
+from harness.referee.answers.choices import FLOAT8
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.rows import is_floating
 from harness.referee.answers.serial_sums import decomposed, unfused
@@ -35,8 +37,13 @@ _SEARCHING = {_aten.bucketize, _aten.searchsorted}
 _COUNTING = {_aten.sum, _aten.cumsum, _aten.count_nonzero}
 _CONVOLUTIONS = {_aten.convolution, _aten._convolution, _aten.cudnn_convolution}
 _SUMS = {_aten.sum, _aten.mean, _aten.cumsum, _aten.mm, _aten.bmm, _aten.addmm, _aten.baddbmm, *_CONVOLUTIONS}
+_PRODUCTS = {_aten.mm, _aten.bmm, _aten.addmm, _aten.baddbmm}
+_MULTIPLYING = {_aten._to_copy, _aten.clone, _aten.mul, _aten.div}
 _FEW_TERMS = 64
 """The number of terms whose sum is off as other results are; by the square root of how many times as many, more."""
+_UNIT_OF_FLOAT8_SUMS = 2.0**-12
+"""The standard deviation of a tensor core's sum, of its size: 2^-13 where signs cancel, 2^-11 where all terms have one
+(measured)."""
 _UNITS_OF_TF32 = 2.0**14
 """The most that cutting both operands to tf32 costs a product, in units of float32's last place."""
 _BITS = {4: torch.int32, 2: torch.int16}
@@ -52,8 +59,12 @@ def perturbed(seed: int, units: float, for_choices: bool = False) -> Iterator[No
     """Context: operations on float32 are decomposed, and each that rounds is off by up to so many units in the last
     place. `for_choices`: so that what honest kernels may choose is chosen. Results in half precision are then off by a
     unit, too, sums by units of their terms, convolutions as far as tf32 errs, and exact results stay."""
-    with unfused(), (_PerturbedForChoices if for_choices else _Perturbed)(seed, units):
-        yield
+    if for_choices:
+        with unfused(), _PerturbedForChoices(seed, units), Float8Sums(seed):
+            yield
+    else:
+        with unfused(), _Perturbed(seed, units):
+            yield
 
 
 class _Perturbed(OperatorMode):
@@ -89,15 +100,7 @@ class _Perturbed(OperatorMode):
         is_number = isinstance(result, torch.Tensor) and result.dtype is torch.float32
         if not is_number or not _is_rounded(func.overloadpacket):
             return result
-        return result * (1 + self._noise(result) * (self._units * _UNITS[torch.float32]))  # infinities stay
-
-    def _noise(self, values: torch.Tensor) -> torch.Tensor:
-        """Numbers from -1 to 1 by the bits of these values and the seed, so that ties stay (the mixing of C. Wellons'
-        hash-prospector)."""
-        mixed = values.contiguous().view(_BITS[values.itemsize]).to(torch.int32) + self._seed * 0x9E3779
-        for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
-            mixed = (mixed ^ (mixed >> shift)) * factor
-        return (mixed >> 8).to(torch.float32) / 2**23
+        return result * (1 + _noise(result, self._seed) * (self._units * _UNITS[torch.float32]))  # infinities stay
 
 
 class _PerturbedForChoices(_Perturbed):
@@ -120,19 +123,66 @@ class _PerturbedForChoices(_Perturbed):
         stays = ~result.isfinite()
         if not is_cast:
             stays |= _in_double(func, args, kwargs) == result
-        off = (result + self._noise(result) * last_places).to(result.dtype)
+        off = (result + _noise(result, self._seed) * last_places).to(result.dtype)
         return torch.where(stays, result, off)
 
     def _of_terms(
         self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor
     ) -> torch.Tensor:
         """The most by which a sum may be off for its terms, where these cancel."""
-        squares = _in_double(packet, [one * one if is_floating(one) else one for one in args], kwargs)
         terms = _terms(packet, args, kwargs, result)
-        size = result.abs() + squares.abs().sqrt() / (terms**0.5 if packet is _aten.mean else 1.0)
+        size = _size_of_sum(packet, args, kwargs, result, terms if packet is _aten.mean else 1.0)
         is_tf32 = packet in _CONVOLUTIONS and torch.backends.cudnn.allow_tf32
         units = _UNITS_OF_TF32 if is_tf32 else self._units * max(1.0, terms / _FEW_TERMS) ** 0.5
         return size * (units * _UNITS[torch.float32])
+
+
+class Float8Sums(OperatorMode):
+    """Context: matrix products of float8 numbers, and of multiples of them, are off as Hopper's tensor cores are, which
+    keep about 14 bits of each sum of 128 terms (DeepSeek-V3 Technical Report, arXiv 2412.19437, section 3.3.2; an H200
+    errs so, for 128 to 32,768 terms). `count` says how many there were."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._seed = seed
+        self._multiples = WeakTensorKeyDictionary()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        kwargs, packet = kwargs or {}, func.overloadpacket
+        result = func(*args, **kwargs)
+        operands = [one for one in args if isinstance(one, torch.Tensor)]
+        if packet in _PRODUCTS and all(map(self._holds_float8, operands[-2:])):
+            self.count += 1
+            noise = _noise(result.float(), self._seed).clamp(min=-1 + 2**-23).erfinv() * 2**0.5
+            size = _size_of_sum(packet, args, kwargs, result)
+            return (result + noise * size * _UNIT_OF_FLOAT8_SUMS).to(result.dtype)
+        is_view = func._schema.returns and func._schema.returns[0].alias_info
+        sources = operands if packet in _MULTIPLYING else operands[:1] if is_view else []
+        if isinstance(result, torch.Tensor) and any(map(self._holds_float8, sources)):
+            self._multiples[result] = True
+        return result
+
+    def _holds_float8(self, tensor: torch.Tensor) -> bool:
+        return tensor.dtype in FLOAT8 or tensor in self._multiples
+
+
+def _noise(values: torch.Tensor, seed: int) -> torch.Tensor:
+    """Numbers from -1 to 1 by the bits of these values and the seed, so that ties stay (the mixing of C. Wellons'
+    hash-prospector)."""
+    mixed = values.contiguous().view(_BITS[values.itemsize]).to(torch.int32) + seed * 0x9E3779
+    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
+        mixed = (mixed ^ (mixed >> shift)) * factor
+    return (mixed >> 8).to(torch.float32) / 2**23
+
+
+def _size_of_sum(
+    packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor, divisor: float = 1.0
+) -> torch.Tensor:
+    """The sizes of sums, which may cancel: of the result and of the root of the sum of squared terms. `divisor`: of a
+    mean, its count."""
+    squares = _in_double(packet, [one * one if is_floating(one) else one for one in args], kwargs)
+    size: torch.Tensor = squares.abs().sqrt() / divisor**0.5 + result.abs()
+    return size
 
 
 def _in_double(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor:

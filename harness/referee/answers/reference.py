@@ -62,6 +62,7 @@ class Reference:
         self._is_step = problem.backward
         self._may_choose = names_choice(problem.source)
         self.may_cast_to_half = any(word in problem.source for word in _OF_HALVES)
+        self.may_use_float8 = "float8" in problem.source
         self._assembly = _Assembly()
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):

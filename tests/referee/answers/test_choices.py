@@ -102,6 +102,55 @@ def nearest_by_differences(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([row.argmin(1) for row in rows])
 
 
+def summed_by_tensor_cores(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Products as Hopper adds them up: 32 terms at once, aligned to the largest and cut to 14 bits; blocks of 128 terms
+    are added up in float32."""
+    total = torch.zeros(len(x), len(y))
+    for block in range(0, x.shape[1], 128):
+        part = torch.zeros(len(x), len(y), 1, dtype=torch.float64)
+        for start in range(block, block + 128, 32):
+            terms = x[:, None, start : start + 32].double() * y[None, :, start : start + 32].double()
+            aligned = torch.cat([part, terms], dim=-1)
+            place = torch.exp2(aligned.abs().amax(dim=-1, keepdim=True).log2().floor() - 13)
+            part = ((aligned / place).trunc() * place).sum(dim=-1, keepdim=True)
+        total += part[..., 0].float()
+    return total
+
+
+FLOAT8 = "to(torch.float8_e4m3fn).float()"
+QUANTIZED = f"(x[:96] / 2).{FLOAT8} @ (x[96:].{FLOAT8} * 3).T"
+
+
+@pytest.mark.parametrize("given", ["torch.randn(192, 512)", "torch.rand(192, 512)"])
+def test_products_of_float8_may_be_added_up_as_tensor_cores_do(tmp_path: Path, given: str) -> None:
+    setting = made(tmp_path, QUANTIZED, given)
+    assert all(one.is_telling for one in setting.evidence)
+    inputs = setting.reference.make_inputs(7)
+    x, y = (one.to(torch.float8_e4m3fn).float() for one in (inputs[0][:96] / 2, inputs[0][96:]))
+    right = 3 * summed_by_tensor_cores(x, y)
+    assert judge_values([right], inputs, setting)[0].passed
+    right[5, 5] *= 1.1
+    assert not judge_values([right], inputs, setting)[0].passed
+
+
+def test_products_of_float32_and_float8_may_not(tmp_path: Path) -> None:
+    setting = made(tmp_path, f"x[:96] @ x[96:].{FLOAT8}.T", "torch.randn(192, 512)")
+    inputs = setting.reference.make_inputs(7)
+    short = summed_by_tensor_cores(inputs[0][:96], inputs[0][96:].to(torch.float8_e4m3fn).float())
+    assert not judge_values([short], inputs, setting)[0].passed
+
+
+def test_experts_chosen_by_float8_products_may_be_those_of_tensor_cores(tmp_path: Path) -> None:
+    setting = made(tmp_path, f"({QUANTIZED}).topk(24).indices", "torch.randn(192, 512)")
+    inputs = setting.reference.make_inputs(7)
+    x, y = (one.to(torch.float8_e4m3fn).float() for one in (inputs[0][:96] / 2, inputs[0][96:]))
+    chosen = (3 * summed_by_tensor_cores(x, y)).topk(24).indices
+    assert not torch.equal(chosen, setting.oracle.native(inputs)[0])
+    assert judge_values([chosen], inputs, setting)[0].passed
+    chosen[5, 0] = (chosen[5, 0] + 1) % 96
+    assert not judge_values([chosen], inputs, setting)[0].passed
+
+
 def nearest_without_own_square(x: torch.Tensor) -> torch.Tensor:
     return (x[1024:].pow(2).sum(1) - 2 * x[:1024] @ x[1024:].T).argmin(1)
 
