@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
-import random
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -28,7 +26,7 @@ from harness.referee.answers.oracle import piece_bytes
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.case_turns import CaseTurns
 from harness.referee.buffers.slots import Capacity
-from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.inputs.draws import Drawn, fair_variants
 from harness.referee.job import Job
 from harness.referee.memory import need_of, too_little
 from harness.referee.mutants.telling import untold
@@ -122,7 +120,7 @@ def _repeat(job: Job, case: str, is_timed: bool, workers: Workers) -> None:
         for number in range(_TURNS):
             taken = turns.take(turns.worker, turns.lay([Drawn(setting.seed("inputs", number))] * buffers.slots))
             turns.judge(taken, 0, "complete")
-        draw_variants(setting, itertools.count(), random.Random(job.seed))
+        fair_variants(setting)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -33,6 +33,8 @@ _ELEMENTS_OF_AN_ITEM = 256
 """Items of dimension 0 with so many elements have a scale of their own; the root mean square of fewer is chance."""
 _FAINT = 2.0**-10
 """Items far smaller than the rest, such as rows of zeros, are held to this part of the whole output's scale."""
+_FLUSHED = torch.finfo(torch.float32).tiny / LEAST_TOLERANCE["float32"]
+"""The least local scale: the least tolerance then forgives kernels whose subnormal numbers are zeros (-ftz=true)."""
 MOVED_SHARE = 1 / 16
 """The share of an output that may depend on what the reference chooses beside ties; else much of it is chance."""
 _TRIED = 2
@@ -270,10 +272,9 @@ def unit_of(want: torch.Tensor) -> Tolerance:
     """The tolerance that an error of one local scale just meets; equality for what isn't floating."""
     if not (want.is_floating_point() or want.is_complex()):
         return Tolerance(0.0, 0.0)  # equality
-    size = rms(want)
     if _has_large_items(want):
-        return Tolerance(_FAINT * size, 1.0, 1.0)
-    return Tolerance(size, 1.0)
+        return Tolerance(max(_FAINT * rms(want), _FLUSHED), 1.0, 1.0)
+    return Tolerance(max(rms(want), _FLUSHED), 1.0)
 
 
 def rms(values: torch.Tensor) -> float:

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from harness.model.check import Tolerance
+from harness.referee.answers.comparison import within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle
 from harness.referee.excuses import with_errors_among_all
@@ -110,6 +111,15 @@ def test_values_that_are_not_finite_have_no_part_in_the_scale() -> None:
 
 def test_integers_are_equal_or_wrong() -> None:
     assert unit_of(torch.arange(4)).is_exact
+
+
+@pytest.mark.parametrize("count", [4, 1024])
+def test_a_subnormal_number_may_be_zero_and_the_least_normal_one_is_not_twice_as_large(count: int) -> None:
+    tiny = torch.finfo(torch.float32).tiny
+    want = torch.full((1, count), tiny / 2, dtype=torch.float64)
+    least = unit_of(want).times(1e-4)
+    assert within(torch.zeros_like(want), want, least).all()
+    assert not within(want + 1.1 * tiny, want, least).any()
     assert least_for(torch.int64, "float32") == 0
 
 

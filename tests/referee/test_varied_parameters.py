@@ -162,7 +162,7 @@ def test_variants_are_drawn_before_buffers_take_their_room(
         monkeypatch.setattr(where, name, lambda *given, name=name, known=known: order.append(name) or known(*given))
     for is_tight in (False, True):
         monkeypatch.setattr(Setting, "is_tight", is_tight)
-        assert judged(tmp_path, Norm)[0] is Verdict.PASSED
+        assert judged(tmp_path, nn.ReLU, source=problem_text("torch.relu(x)"))[0] is Verdict.PASSED
     assert order == ["open_buffers", "draw_variants", "draw_variants", "open_buffers"]
 
 

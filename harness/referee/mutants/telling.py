@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterator
 
 import torch
 
 from harness.referee.answers.invalid_problem import InvalidProblem, TellsNothing
-from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
+from harness.referee.inputs.draws import Drawn, fair_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
 from harness.referee.setting import Lessons, Setting, prepare_setting
 from harness.referee.tolerance import TOLD_BY, reaches
@@ -128,8 +127,7 @@ def _specimens(setting: Setting) -> Iterator[Specimen]:
     left = setting.rounded(setting.oracle.answer_anywhere(earlier, setting.spec))
     del earlier
     yield _specimen(setting, Drawn(setting.seed("inputs", "telling")), left)
-    variants = draw_variants(setting, setting.seeds("telling"), random.Random(setting.seed("telling")))
-    for drawn in (one for one in variants.drawn if one.decides):
+    for drawn in (one for one in fair_variants(setting).drawn if one.decides):  # those that solutions are judged by
         yield _specimen(setting, drawn, left)
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.inputs.draws import make_inputs
 from harness.referee.mutants import telling as telling_module
 from harness.referee.mutants.telling import describe_drawn, describe_neutral, telling, untold
 from harness.referee.setting import prepare_setting
@@ -34,6 +35,14 @@ DEEP = problem_text("self.layer(x)", init=f"self.layer = {LAYERS}")
 def test_outputs_that_tell_nothing_make_the_problem_invalid(tmp_path: Path, forward: str, mutant: str) -> None:
     with pytest.raises(InvalidProblem, match=f"mutant {mutant}"):
         telling(made(tmp_path, forward))
+
+
+def test_solutions_are_judged_by_the_very_variants_that_tell(tmp_path: Path) -> None:
+    """Which variants are fair may hang on the draw, so that others might tell nothing."""
+    setting = made(tmp_path, "torch.relu(-x)", "torch.rand(64, 300)")
+    assert telling(setting) is setting
+    drawn = setting.lessons.variants[setting.repeat].drawn
+    assert any(setting.oracle.answer(make_inputs(setting, one))[0].any() for one in drawn if one.decides)
 
 
 def test_an_empty_output_is_named_as_one(tmp_path: Path) -> None:
