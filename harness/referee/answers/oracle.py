@@ -15,7 +15,7 @@ from harness.model.check import OracleKind
 from harness.referee.answers.choices import Choice, Following, Noting
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
 from harness.referee.answers.output_spec import OutputSpec, tensors_of
-from harness.referee.answers.perturbed import Float8Sums, perturbed
+from harness.referee.answers.perturbed import Float8Sums, as_kernels_choose, perturbed
 from harness.referee.answers.placed import Placed
 from harness.referee.answers.reference import Reference, blamed_on
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
@@ -33,8 +33,6 @@ _DOUBLE = 8
 _SEARCHED_BYTES = {"cuda": 32 * 2**20, "cpu": 2**20}
 """The bytes of inputs and outputs in float64 above which rows are searched for: judging a few rows then saves more time
 than the search takes."""
-_UNITS_OFF = 8.0
-"""The units in the last place by which results of honest kernels may be off where something is chosen by them."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -219,12 +217,10 @@ class Oracle:
         self._has_convolutions = mode.count > 0
         return outputs if mode.count else None
 
-    def perturbed(
-        self, inputs: Sequence[Any], seed: int, units: float, for_choices: bool = False
-    ) -> tuple[torch.Tensor, ...]:
+    def perturbed(self, inputs: Sequence[Any], seed: int, units: float) -> tuple[torch.Tensor, ...]:
         """Run the reference with every rounded result off by up to so many units in the last place (perturbed()).
         Raises: InvalidProblem, also where that could do harm."""
-        with perturbed(seed, units, for_choices):
+        with perturbed(seed, units):
             return self._run(self._native, copied(inputs))
 
     @contextlib.contextmanager
@@ -248,10 +244,10 @@ class Oracle:
     def choosing(
         self, inputs: Sequence[Any], seed: int, want: Sequence[torch.Tensor]
     ) -> tuple[torch.Tensor, ...] | None:
-        """Compute it with the choices that the reference makes with results further off than those of honest kernels.
+        """Compute it with the choices that the reference makes as_kernels_choose().
         Raises: torch.OutOfMemoryError; InvalidProblem, also where that could do harm."""
-        with self.noting() as noted:
-            self.perturbed(inputs, seed, _UNITS_OFF, for_choices=True)
+        with self.noting() as noted, as_kernels_choose(seed):
+            self._run(self._native, copied(inputs))
         return self.following(inputs, noted.choices, want)
 
     def uncast(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -55,16 +56,33 @@ class Untried(RuntimeError):
 
 
 @contextmanager
-def perturbed(seed: int, units: float, for_choices: bool = False) -> Iterator[None]:
+def perturbed(seed: int, units: float) -> Iterator[None]:
     """Context: operations on float32 are decomposed, and each that rounds is off by up to so many units in the last
-    place. `for_choices`: so that what honest kernels may choose is chosen. Results in half precision are then off by a
-    unit, too, sums by units of their terms, convolutions as far as tf32 errs, and exact results stay."""
-    if for_choices:
-        with unfused(), _PerturbedForChoices(seed, units), Float8Sums(seed):
-            yield
-    else:
-        with unfused(), _Perturbed(seed, units):
-            yield
+    place."""
+    with unfused(), _Perturbed(seed, units):
+        yield
+
+
+@contextmanager
+def as_kernels_choose(seed: int) -> Iterator[None]:
+    """Context: results are off so that what honest kernels may choose is chosen: of one kind of kernel by one seed,
+    since many errors at once hide what a single one leads to. Exact results stay."""
+    with unfused(), _PerturbedForChoices(seed, _KINDS[seed % len(_KINDS)]), Float8Sums(seed):
+        yield
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """The errors of a kind of kernel: results in float32 are off by so many `units` in the last place, sums by units of
+    their terms, and convolutions as far as tf32 errs; results in half precision by a unit; divisions by tensors
+    multiply by their reciprocals."""
+
+    units: float
+    rounds_halves: bool = False
+    by_reciprocals: bool = False
+
+
+_KINDS = (_Kind(8.0, rounds_halves=True), _Kind(0.0, by_reciprocals=True), _Kind(8.0), _Kind(0.0))
 
 
 class _Perturbed(OperatorMode):
@@ -104,6 +122,15 @@ class _Perturbed(OperatorMode):
 
 
 class _PerturbedForChoices(_Perturbed):
+    def __init__(self, seed: int, kind: _Kind) -> None:
+        super().__init__(seed, kind.units)
+        self._kind = kind
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        if func is _aten.div.Tensor and self._kind.by_reciprocals and all(map(is_floating, args)):
+            return args[0] * (1 / args[1])
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
     def _makes_indices(self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Say so of int8 as well once it is cast, and of truths that are cast or counted."""
         made = _cast(packet, args, kwargs)
@@ -117,7 +144,8 @@ class _PerturbedForChoices(_Perturbed):
         is_cast = packet is _aten._to_copy and result.dtype in HALVES
         if not isinstance(result, torch.Tensor) or result.dtype not in _UNITS or not (is_cast or _is_rounded(packet)):
             return result
-        last_places = result.abs() * ((1.0 if result.dtype in HALVES else self._units) * _UNITS[result.dtype])
+        units = float(self._kind.rounds_halves) if result.dtype in HALVES else self._units
+        last_places = result.abs() * (units * _UNITS[result.dtype])
         if packet in _SUMS:
             last_places = last_places + self._of_terms(packet, args, kwargs, result)
         stays = ~result.isfinite()

@@ -151,6 +151,24 @@ def test_experts_chosen_by_float8_products_may_be_those_of_tensor_cores(tmp_path
     assert not judge_values([chosen], inputs, setting)[0].passed
 
 
+def test_who_divides_by_reciprocals_may_round_to_other_float8_numbers(tmp_path: Path) -> None:
+    """Divided by a 448th of the second number, the first is halfway between two of float8's."""
+    ties = "[[175.0, 196], [153, 204], [57, 152], [114, 152], [93, 248], [186, 248], [39, 208], [78, 208], [156, 208]]"
+    setting = made(
+        tmp_path,
+        f"((x[..., 0] / (x[..., 1] / 448)).{FLOAT8} @ self.weight).topk(4).indices",
+        f"torch.tensor({ties} + [[n, 448] for n in range(448)])[torch.randint(457, (128, 256))]",
+        init="self.weight = nn.Parameter(torch.randn(256, 64))",
+    )
+    inputs, weight = setting.reference.make_inputs(7), setting.model.weight.detach()
+    x, largest = inputs[0].unbind(-1)
+    chosen = ((x * (1 / (largest / 448))).to(torch.float8_e4m3fn).float() @ weight).topk(4).indices
+    assert int((chosen != setting.oracle.answer(inputs)[0]).sum()) > 3
+    assert judge_values([chosen], inputs, setting)[0].passed
+    chosen[5, 0] = (chosen[5, 0] + 1) % 64
+    assert not judge_values([chosen], inputs, setting)[0].passed
+
+
 def nearest_without_own_square(x: torch.Tensor) -> torch.Tensor:
     return (x[1024:].pow(2).sum(1) - 2 * x[:1024] @ x[1024:].T).argmin(1)
 
