@@ -29,8 +29,9 @@ _CUT = 1.25 / MARGIN
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
-_RUNS, _VAIN_RUNS = 16, 4
-"""The runs with results a little off. If the first four explain nothing, choices don't."""
+_RUNS, _FIRST_RUNS, _VAIN_RUNS = 64, 4, 12
+"""The most runs with results a little off. If the first four explain nothing, choices don't; nor if later twelve don't
+explain more."""
 
 
 def loosened(
@@ -121,13 +122,9 @@ class _AfterChoices:
         self._runs += 1
 
     @property
-    def has_outside(self) -> bool:
-        return bool(self._is_outside.any())
-
-    @property
-    def explains(self) -> bool:
-        """True where choices explain some of what is outside."""
-        return bool((self._is_outside & (self._is_own | self._is_near)).any())
+    def unexplained(self) -> int:
+        """The number of values outside that nothing excuses."""
+        return int((self._is_outside & ~self.excused).sum())
 
     @property
     def excused(self) -> torch.Tensor:
@@ -155,8 +152,10 @@ def _after_choices(
     want = oracle.answer(inputs)
     own = oracle.following(inputs, noted.choices, want) or want
     values = list(map(_AfterChoices, got, want, own, eager, held_to))
+    first = left = sum(one.unexplained for one in values)
+    in_vain = 0
     for seed in range(_RUNS):
-        if not any(one.has_outside if seed < _VAIN_RUNS else one.explains for one in values):
+        if not left or in_vain == (_FIRST_RUNS if left == first else _VAIN_RUNS):
             break
         try:
             near = oracle.choosing(inputs, seed, want)
@@ -164,6 +163,8 @@ def _after_choices(
             break
         for one, other in zip(values, near or (), strict=near is not None):
             one.add(other)
+        before, left = left, sum(one.unexplained for one in values)
+        in_vain = in_vain + 1 if left == before else 0
     return values
 
 

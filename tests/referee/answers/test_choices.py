@@ -342,3 +342,31 @@ def test_eager_with_another_shape_than_the_solution_excuses_nothing(tmp_path: Pa
     inputs = setting.reference.make_inputs(7)
     (right,) = setting.oracle.native(inputs)
     assert _after_choices(setting.oracle, [right[:-1].clone()], inputs, setting.tolerances) is None
+
+
+@pytest.mark.parametrize(
+    ("explained_by", "runs", "excused"),
+    [({}, 4, []), ({4: 0}, 4, []), ({1: 0}, 14, [0]), ({1: 0, 12: 1, 23: 2}, 24, [0, 1, 2]), ({1: 0, 14: 1}, 14, [0])],
+)
+def test_runs_go_on_as_long_as_they_explain_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, explained_by: dict[int, int], runs: int, excused: list[int]
+) -> None:
+    setting = made(tmp_path, "(x > 0.5).float()", "torch.rand(8)")
+    inputs = setting.reference.make_inputs(7)
+    (want,) = setting.oracle.answer(inputs)
+    got = want.float().clone()
+    got[:3] += 1
+    seen = []
+
+    def choosing(inputs: object, seed: int, want: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        seen.append(seed)
+        near = want[0].clone()
+        if seed in explained_by:
+            near[explained_by[seed]] += 1
+        return (near,)
+
+    monkeypatch.setattr(setting.oracle, "choosing", choosing)
+    found = _after_choices(setting.oracle, [got], inputs, setting.tolerances)
+    assert found is not None
+    assert seen == list(range(runs))
+    assert [number for number in range(3) if found[0].excused[number]] == excused
