@@ -22,10 +22,12 @@ _ORDERING = {
 }
 """Operations that give indices along a dimension, most of them after the values there."""
 _COMPARING = {_aten.gt, _aten.ge, _aten.lt, _aten.le}
-_ROUNDING = {_aten.round, _aten.floor, _aten.ceil, _aten.trunc}
+_ROUNDING = {
+    *(_aten.round, _aten.floor, _aten.ceil, _aten.trunc, _aten.sign, _aten.floor_divide),
+    *(_aten.bucketize, _aten.searchsorted),
+}
+_WITH_ROUNDING = {_aten.div.Tensor_mode, _aten.div.Scalar_mode}
 FLOAT8 = {torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz}
-_NARROW = {torch.int8, *FLOAT8}
-"""The formats that hold few numbers, so that rounding to them is a choice."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,15 @@ def _chosen(func: Any, args: Sequence[Any], result: Any) -> Choice | None:
     if packet in _ORDERING:
         is_choice = made.dtype is torch.int64
     else:
-        is_choice = packet in _COMPARING or packet in _ROUNDING or (packet is _aten._to_copy and made.dtype in _NARROW)
+        is_cast = packet is _aten._to_copy and _holds_few(made.dtype)
+        is_choice = packet in _COMPARING or packet in _ROUNDING or func in _WITH_ROUNDING or is_cast
     given = args[0].shape if isinstance(args[0], torch.Tensor) else None
     return Choice(packet, given, made) if is_choice else None
+
+
+def _holds_few(dtype: torch.dtype) -> bool:
+    """Say whether a format holds few numbers, so that rounding to it is a choice."""
+    return dtype in FLOAT8 or not (dtype.is_floating_point or dtype.is_complex)
 
 
 def _values_at(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], indices: torch.Tensor) -> torch.Tensor:

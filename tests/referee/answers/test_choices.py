@@ -56,7 +56,12 @@ def test_an_oracle_that_follows_has_the_indices_that_were_noted_and_its_own_valu
         lambda x: x > 0.5,
         lambda x: x <= x.flip(1),
         lambda x: (x * 15).round(),
+        lambda x: (x - 0.5).sign(),
+        lambda x: x // 0.1,
+        lambda x: torch.div(x, 0.1, rounding_mode="trunc"),
+        lambda x: torch.bucketize(x, torch.arange(9) / 9),
         lambda x: (x * 100).to(torch.int8),
+        lambda x: (x * 100).long(),
         lambda x: x.to(torch.float8_e4m3fn).to(x.dtype),
     ],
 )
