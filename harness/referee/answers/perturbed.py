@@ -103,6 +103,10 @@ class _Perturbed(OperatorMode):
         if made := (_OTHERWISE.get(packet) or decomposed().get(func)) if is_float32 else None:
             with self:
                 return made(*args, **kwargs)
+        written = func._schema.arguments[0].alias_info
+        if written is not None and written.is_write:  # such as x *= y
+            before = [args[0].clone(), *args[1:]]
+            return args[0].copy_(self._off(func(*args, **kwargs), func, before, kwargs))
         result = func(*args, **kwargs)
         if isinstance(result, tuple):
             return tuple(self._off(one, func, args, kwargs) for one in result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import torch
 from torch import nn
 
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.perturbed import perturbed
+from harness.referee.answers.perturbed import as_kernels_choose, perturbed
 from harness.referee.answers.tf32 import rounded_to_tf32
 from tests.referee.in_process import checked
 from tests.referee.inputs.test_variants import made
@@ -30,6 +32,18 @@ def test_rounded_results_are_off_by_a_few_units() -> None:
             found = function(x)
         off = ((found - function(x)) / function(x)).abs().max()
         assert 2.0**-24 < off < 2.0**-17
+
+
+@pytest.mark.parametrize("context", [lambda: perturbed(1, 2.0), lambda: as_kernels_choose(0)])
+def test_what_is_computed_in_place_is_as_far_off(context: Callable[[], AbstractContextManager[None]]) -> None:
+    x = torch.rand(1000) + 1
+    with context():
+        apart = x * 1.1 + x
+        in_place = x.clone()
+        in_place *= 1.1
+        in_place += x
+    assert torch.equal(in_place, apart)
+    assert not torch.equal(in_place, x * 1.1 + x)
 
 
 def test_infinities_and_masked_rows_stay() -> None:
