@@ -72,7 +72,7 @@ def as_kernels_choose(seed: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _KernelKind:
     """The errors of a kind of kernel: results in float32 are off by so many `units` in the last place, sums by units of
     their terms, and convolutions as far as tf32 errs; results in half precision by a unit; divisions by tensors
     multiply by their reciprocals."""
@@ -82,7 +82,12 @@ class _Kind:
     by_reciprocals: bool = False
 
 
-_KINDS = (_Kind(8.0, rounds_halves=True), _Kind(0.0, by_reciprocals=True), _Kind(8.0), _Kind(0.0))
+_KINDS = (
+    _KernelKind(8.0, rounds_halves=True),
+    _KernelKind(0.0, by_reciprocals=True),
+    _KernelKind(8.0),
+    _KernelKind(0.0),
+)
 
 
 class _Perturbed(OperatorMode):
@@ -126,7 +131,7 @@ class _Perturbed(OperatorMode):
 
 
 class _PerturbedForChoices(_Perturbed):
-    def __init__(self, seed: int, kind: _Kind) -> None:
+    def __init__(self, seed: int, kind: _KernelKind) -> None:
         super().__init__(seed, kind.units)
         self._kind = kind
 
