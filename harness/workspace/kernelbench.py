@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from harness.model.kernelbench import KernelBenchProblem, solution_name
 from harness.plain_file import LONGEST_TEXT, read_plain
 from harness.python_text import parse
 from harness.suggest import did_you_mean
-from harness.workspace.problem import load_problem
+from harness.workspace.problem import load_bare_problem
 from harness.workspace.scaffold import write_folder
 from harness.workspace.workspace import Workspace
 
@@ -79,7 +78,7 @@ def _import_level(workspace: Workspace, folder: Path, level: int, problems: _Pro
         problem = KernelBenchProblem(level, number, path.stem)
         try:
             text = _read(path)
-            _require_problem(path, text)
+            load_bare_problem(text.encode(), path)
             made = _put(workspace.root / "problems" / problem.name, {"problem.py": text})
         except HarnessError as error:
             found.left_out.append(str(error))
@@ -138,16 +137,6 @@ def _single(
             found.left_out.append(f"{path.parent}: the same {kind} several times: {names}")
         else:
             yield key, path
-
-
-def _require_problem(path: Path, text: str) -> None:
-    """Require that it is a problem. Raises: UsageError where load_problem() refuses it."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "problem.py").write_text(text, encoding="utf-8", newline="")
-        try:
-            load_problem(Path(folder))
-        except HarnessError as error:
-            raise UsageError(str(error).replace(str(Path(folder) / "problem.py"), str(path))) from None
 
 
 def _defines_model_new(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import tempfile
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -163,6 +164,16 @@ def load_problem(folder: Path) -> Problem:
         backward=written.backward,
         state=written.state,
     )
+
+
+def load_bare_problem(text: bytes, path: Path) -> Problem:
+    """Validate the text of a file at `path` as load_problem() does one with nothing beside it. Raises: InvalidFile."""
+    with tempfile.TemporaryDirectory() as folder:
+        (copy := Path(folder, "problem.py")).write_bytes(text)
+        try:
+            return load_problem(copy.parent)
+        except InvalidFile as error:
+            raise InvalidFile(str(error).replace(str(copy), str(path))) from None
 
 
 def _read_source(path: Path) -> str:

@@ -5,82 +5,22 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import UsageError, refused
 from harness.python_text import parse
 from harness.workspace.constants import module_constants
-from harness.workspace.problem import Problem, load_problem
+from harness.workspace.problem import Problem, load_bare_problem
 from harness.workspace.workspace import Workspace
 
 TEMPLATE = Path(__file__).parent / "template"
 """The workspace that `harness init` makes."""
 
+_START = Path(__file__).parent / "start"
+"""The texts that a new problem and a new solution begin with."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-
-_PROBLEM_YAML = """\
-title: {title}
-precision: float32   # float64 | float32 | tf32 | float16 | bfloat16
-# Small and odd-sized settings find mistakes fast; the file as written is the case 'full'.
-# cases:
-#   small:
-#     constants: {{{constants}}}
-"""
-
-_SOLUTION_YAML = """\
-# author: you
-explanation: >
-  The reference in torch, and a kernel that copies a tensor. A start: move the computation into the kernel.
-"""
-
-_COPY = '''
-
-import torch
-from torch.utils.cpp_extension import load_inline
-
-CUDA = """
-#include <torch/extension.h>
-#include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDAException.h>
-
-__global__ void copy_kernel(const unsigned char* __restrict__ from, unsigned char* __restrict__ to, int64_t bytes) {
-    const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < bytes) to[i] = from[i];
-}
-
-torch::Tensor copied(torch::Tensor from) {
-    TORCH_CHECK(from.is_cuda() && from.is_contiguous(), "copied takes a contiguous CUDA tensor");
-    auto to = torch::empty_like(from);
-    const int64_t bytes = from.nbytes();
-    const int threads = 256;
-    const int64_t blocks = (bytes + threads - 1) / threads;
-    if (blocks > 0) {
-        copy_kernel<<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
-            static_cast<const unsigned char*>(from.data_ptr()), static_cast<unsigned char*>(to.data_ptr()), bytes);
-        C10_CUDA_KERNEL_LAUNCH_CHECK();
-    }
-    return to;
-}
-"""
-
-extension = load_inline(
-    name="{name}",
-    cpp_sources="torch::Tensor copied(torch::Tensor from);",
-    cuda_sources=CUDA,
-    functions=["copied"],
-)
-
-
-class ModelNew(Model):
-    """Do forward()'s work in kernels of your own; parameters keep the names that Model gives them."""
-
-    def forward(self, *inputs):
-        # extension.copied(x.contiguous()) is how a kernel is called from here.
-        return super().forward(*inputs)
-'''
-
 
 _OPERATIONS = {
     **{
@@ -117,18 +57,15 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
     if source is None:
         example = (TEMPLATE / "problems" / "relu" / "problem.py").read_text(encoding="utf-8")
         example = example.replace("torch.relu(x)", _OPERATIONS.get(name.lower(), "torch.relu(x)"))
-        yaml = _PROBLEM_YAML.format(title=name, constants="rows: 7, columns: 333").replace("# cases:", "cases:")
-        return write_folder(
-            folder, {"problem.py": example, "problem.yaml": _editor_line(2, "problem") + yaml.replace("#   ", "  ")}
-        )
-    with tempfile.TemporaryDirectory() as trial:
+        yaml = _text("problem.yaml").format(title=name, constants="rows: 7, columns: 333")
+        yaml = yaml.replace("# cases:", "cases:").replace("#   ", "  ")
+    else:
         with refused(UsageError, f"can't read {source}"):
             given = source.read_bytes()  # of a pipe, too
-        (Path(trial) / "problem.py").write_bytes(given)
-        checked = load_problem(Path(trial))
-    constants = ", ".join(f"{name}: 8" for name in list(module_constants(checked.source))[:2])
-    yaml = _PROBLEM_YAML.format(title=name, constants=constants or "batch_size: 8")
-    return write_folder(folder, {"problem.py": checked.source, "problem.yaml": _editor_line(2, "problem") + yaml})
+        example = load_bare_problem(given, source).source
+        constants = ", ".join(f"{name}: 8" for name in list(module_constants(example))[:2])
+        yaml = _text("problem.yaml").format(title=name, constants=constants or "batch_size: 8")
+    return write_folder(folder, {"problem.py": example, "problem.yaml": _editor_line(2, "problem") + yaml})
 
 
 def new_solution(workspace: Workspace, problem: Problem, name: str, other: str | None = None) -> list[Path]:
@@ -147,7 +84,7 @@ def new_solution(workspace: Workspace, problem: Problem, name: str, other: str |
         folder,
         {
             "solution.py": _passing_solution(problem).replace("{name}", extension),
-            "solution.yaml": _editor_line(3, "solution") + _SOLUTION_YAML,
+            "solution.yaml": _editor_line(3, "solution") + _text("solution.yaml"),
         },
     )
 
@@ -159,6 +96,10 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8", newline="")
     return [folder / name for name in texts]
+
+
+def _text(name: str) -> str:
+    return (_START / name).read_text(encoding="utf-8")
 
 
 def _passing_solution(problem: Problem) -> str:
@@ -176,7 +117,7 @@ def _passing_solution(problem: Problem) -> str:
         f'"""A start for {problem.name}, right as it is: the reference in torch, and a kernel that nobody calls\n'
         'yet. The work is still torch\'s, so the verdict is no_custom_kernel: move the work into the kernel."""\n\n'
     )
-    return opening + reference + "\n" + _COPY
+    return f"{opening}{reference}\n\n\n{_text('solution.py.txt')}"
 
 
 def _new_folder(parent: Path, name: str, kind: str) -> Path:
