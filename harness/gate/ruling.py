@@ -14,6 +14,7 @@ from harness.gate.speed import Counterpart, SpeedAnswers, conclude, counterpart,
 from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
 from harness.model.gate import (
+    RULES,
     GateAttempt,
     GateFinding,
     Judged,
@@ -22,7 +23,6 @@ from harness.model.gate import (
     Rule,
     Speed,
     Waiver,
-    WaiverScope,
     device_of,
 )
 from harness.model.verdict import Verdict
@@ -36,20 +36,6 @@ class Terms:
     snapshot: Snapshot | None
     today: datetime.date
     not_judged: str | None = None
-
-
-_SCOPES: dict[Rule, WaiverScope | None] = {
-    "unexpected_verdict": "correctness",
-    "unexpected_pass": "correctness",
-    "changed_expectation": "correctness",
-    "unsupported": "unsupported",
-    "regressed": "performance",
-    "below_least_speedup": "performance",
-    "inconclusive_speed": "performance",
-    "no_comparison": "performance",
-    "missing_result": None,  # nobody can know what is waived
-    "harness_error": None,
-}
 
 
 def judge(subject: Judged, evaluations: Sequence[Evaluation], terms: Terms) -> Judged:
@@ -249,7 +235,7 @@ def _attempt(evaluation: Evaluation, answers: SpeedAnswers) -> GateAttempt:
 
 def _waived(finding: GateFinding, subject: Judged, terms: Terms) -> GateFinding:
     """The finding at the level that waivers and the policy give it."""
-    scope = _SCOPES[finding.rule]
+    _, scope = RULES[finding.rule]
     if finding.level not in ("failed", "inconclusive") or scope is None:
         return finding
     for waiver in terms.policy.waivers:

@@ -30,18 +30,24 @@ Rule = Literal[
     "no_comparison",
 ]
 
-RULES: dict[Rule, str] = {
-    "unexpected_verdict": "The solution doesn't end with the verdict that its solution.yaml expects.",
-    "unexpected_pass": "The solution passes although its solution.yaml expects a failure.",
-    "changed_expectation": "The solution was accepted with another verdict than its solution.yaml expects now.",
-    "missing_result": "There is no result for something that was to be judged.",
-    "harness_error": "The harness or the machine failed; the solution wasn't judged.",
-    "unsupported": "It couldn't be run or judged here, which says nothing about it.",
-    "regressed": "The solution is slower than the snapshot by more than the policy allows.",
-    "below_least_speedup": "The solution's speed-up is below the policy's least.",
-    "inconclusive_speed": "The measurements are too uncertain, or contradict each other.",
-    "no_comparison": "The solution's speed can't be compared with the snapshot's.",
+WaiverScope = Literal["correctness", "performance", "unsupported"]
+
+RULES: dict[Rule, tuple[str, WaiverScope | None]] = {
+    "unexpected_verdict": ("The solution doesn't end with the verdict that its solution.yaml expects.", "correctness"),
+    "unexpected_pass": ("The solution passes although its solution.yaml expects a failure.", "correctness"),
+    "changed_expectation": (
+        "The solution was accepted with another verdict than its solution.yaml expects now.",
+        "correctness",
+    ),
+    "missing_result": ("There is no result for something that was to be judged.", None),
+    "harness_error": ("The harness or the machine failed; the solution wasn't judged.", None),
+    "unsupported": ("It couldn't be run or judged here, which says nothing about it.", "unsupported"),
+    "regressed": ("The solution is slower than the snapshot by more than the policy allows.", "performance"),
+    "below_least_speedup": ("The solution's speed-up is below the policy's least.", "performance"),
+    "inconclusive_speed": ("The measurements are too uncertain, or contradict each other.", "performance"),
+    "no_comparison": ("The solution's speed can't be compared with the snapshot's.", "performance"),
 }
+"""The breach of each rule in words, and the scope of waivers for it: none where nobody can know what is waived."""
 
 Level = Literal["failed", "broken", "inconclusive", "tolerated", "waived", "remark"]
 """The effect of a finding on the gate: fails it; stops it as our fault or the machine's; leaves it undecided where that
@@ -51,9 +57,6 @@ Outcome = Literal["failed", "broken", "inconclusive", "passed"]
 
 OUTCOMES: tuple[Outcome, ...] = ("failed", "broken", "inconclusive", "passed")
 """The outcomes, the worst first."""
-
-WaiverScope = Literal["correctness", "performance", "unsupported"]
-
 
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 

@@ -37,7 +37,7 @@ def sarif_json(report: GateReport) -> str:
         for place in finding.places
     ]
     texts = ("shortDescription", "fullDescription", "help")  # GitHub asks for all of them
-    rules = [{"id": rule, **{field: {"text": text} for field in texts}} for rule, text in RULES.items()]
+    rules = [{"id": rule, **{field: {"text": text} for field in texts}} for rule, (text, _) in RULES.items()]
     run = {
         "tool": {"driver": {"name": "harness", "semanticVersion": __version__, "rules": rules}},
         "originalUriBaseIds": {_ROOT: {"description": {"text": "the root of the repository"}}},
