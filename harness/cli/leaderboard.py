@@ -132,7 +132,8 @@ def _text(shape: LeaderboardFormat, board: reports.Board, index: Index) -> str:
 def _page(board: reports.Board, index: Index) -> str:
     ids = [standing.entry.id for standing in reports.shown_in_full(board)]
     evaluations = dict(zip(ids, index.evaluations(ids), strict=True))
-    here = board.environment.key
     return reports.leaderboard_html(
-        board, evaluations, lambda of: reports.measurements(board, of, index.entries(problem=of.name, environment=here))
+        board,
+        evaluations,
+        lambda of: reports.measurements(of, index.entries(problem=of.name, environment=of.environment)),
     )

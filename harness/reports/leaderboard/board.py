@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
-from harness.model.arms import Baseline, Metric
+from harness.model.arms import Baseline
 from harness.model.ranking import leading_metric, rank_among
 from harness.model.verdict import Verdict
 from harness.reports.leaderboard.rules import (
@@ -51,21 +51,14 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class ProblemBoard:
+class ProblemBoard(BoardConditions):
     """The solutions of one problem: by class, then fastest first, what isn't ranked last."""
 
     name: str
-    sha256: str
     precision: str
-    cases: tuple[str, ...]
-    """All that any evaluation of this version of the problem was asked for."""
     standings: tuple[Standing, ...]
     has_newer_version: bool
     """A newer version of the problem has results, in another environment alone."""
-    metric: Metric | None
-    """The metric by which its solutions are ranked; None where none was measured."""
-    is_invalid: bool = False
-    """True where nobody can be judged by it: it is in no rank and no total."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +112,10 @@ def make_board(
     )
 
 
-def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
+def measurements(problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
     """Entries that were measured under the board's rules for the problem."""
-    here = (problem.name, board.environment.key, board.config.key, problem.sha256, problem.metric)
-    measured = (e for e in entries if e.speedup is not None)
-    return [e for e in measured if (e.problem, e.environment, e.config, e.problem_sha256, e.metric) == here]
+    ours = (e for e in entries if e.problem == problem.name and is_comparable(e, problem))
+    return [e for e in ours if e.speedup is not None and e.metric == problem.metric]
 
 
 def _problem_board(
@@ -148,14 +140,11 @@ def _problem_board(
         for solution, group in groupby(sorted(entries, key=attrgetter("solution")), key=attrgetter("solution"))
     ]
     return ProblemBoard(
+        **vars(conditions),
         name=name,
-        sha256=sha256,
         precision=(ran or [version])[-1].problem_precision,
-        cases=cases,
         standings=tuple(_ranked(standings)),
         has_newer_version=newest.problem_sha256 != sha256,
-        metric=metric,
-        is_invalid=is_invalid,
     )
 
 

@@ -79,17 +79,19 @@ class BoardConditions:
 
     environment: str
     config: str
-    problem_sha256: str
+    sha256: str
+    """The version of the problem."""
     cases: tuple[str, ...]
     """All that any evaluation of this version of the problem was asked for."""
     metric: Metric | None
-    """The metric by which solutions are ranked, of those by which any was measured."""
+    """The metric by which solutions are ranked, of those by which any was measured; None where none was."""
     is_invalid: bool
-    """The newest evaluation of some solution says that nobody can be judged by this version of the problem."""
+    """The newest evaluation of some solution says that nobody can be judged by this version of the problem: it is in no
+    rank and no total."""
 
 
 def is_comparable(entry: Entry, conditions: BoardConditions) -> bool:
-    here = (conditions.environment, conditions.config, conditions.problem_sha256)
+    here = (conditions.environment, conditions.config, conditions.sha256)
     return (entry.environment, entry.config, entry.problem_sha256) == here
 
 
@@ -103,7 +105,7 @@ def _broken_rules(entry: Entry, conditions: BoardConditions) -> Iterator[str]:
         yield "simulated; times are not measured"
     if entry.environment != conditions.environment:
         yield f"from another environment, {entry.environment_label}"
-    if entry.problem_sha256 != conditions.problem_sha256:
+    if entry.problem_sha256 != conditions.sha256:
         yield "judged against an older version of the problem"
     if entry.config != conditions.config:
         yield f"measured under another config, {entry.config}"

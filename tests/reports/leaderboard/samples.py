@@ -156,7 +156,7 @@ def tally(entry: Entry) -> Tally:
 
 def html_page(*evaluations: Evaluation) -> str:
     made = board(*evaluations)
-    return leaderboard_html(made, by_id(*evaluations), lambda of: measurements(made, of, entries(*evaluations)))
+    return leaderboard_html(made, by_id(*evaluations), lambda of: measurements(of, entries(*evaluations)))
 
 
 def brief_page(*evaluations: Evaluation) -> str:

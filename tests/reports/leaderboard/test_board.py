@@ -129,7 +129,7 @@ def test_of_a_solution_that_waited_once_the_other_measurement_stands() -> None:
     made = board(timed(day=1, id="cold", speedup=1.5), timed(day=2, id="waiting", timing=end_to_end(6.3)))
     assert (standing(made).entry.id, standing(made).rank) == ("cold", 1)
     every = entries(timed(day=1, id="cold", speedup=1.5), timed(day=2, id="waiting", timing=end_to_end(6.3)))
-    assert [entry.id for entry in measurements(made, made.problems[0], every)] == ["cold"]
+    assert [entry.id for entry in measurements(made.problems[0], every)] == ["cold"]
 
 
 def test_where_the_reference_waits_all_are_ranked_among_themselves() -> None:
@@ -207,7 +207,7 @@ def test_history_holds_every_comparable_measurement_oldest_first() -> None:
         timed(day=1, id="old", problem=problem(version="00"), started_at="2026-10-01T00:00:00"),
     ]
     made = board(*evaluations)
-    found = measurements(made, made.problems[0], entries(*evaluations))
+    found = measurements(made.problems[0], entries(*evaluations))
     assert [entry.id for entry in found] == ["first", "third"]
 
 

@@ -141,5 +141,5 @@ def test_history_is_whole_though_its_measurements_are_superseded(tmp_path: Path)
     with open_index(tmp_path) as index:
         made: Board = make_board(index.tallies(), index.newest(), Wanted())
         assert len(index.newest()) == 1
-        found = measurements(made, made.problems[0], index.entries(problem="relu"))
+        found = measurements(made.problems[0], index.entries(problem="relu"))
     assert [entry.id for entry in found] == ["day 1", "day 2", "day 3", "day 4", "day 5"]
