@@ -88,27 +88,19 @@ class FastP:
         return self.faster / self.of
 
 
-def fast_p(evaluations: Sequence[Evaluation], thresholds: Sequence[float] = FAST_P) -> tuple[FastP, ...]:
-    """The curve over these evaluations, each a sample; failures count in the denominator.
-
-    Evaluations that blame nobody's solution (`unsupported`, `invalid_problem`, `harness_error`), and passed ones
-    that weren't timed, are no samples. No two metrics are mixed, see of_totals().
-    """
-    samples = [e for e in of_totals(evaluations)[0] if e.verdict.blames_solution or e.speedup]
-    return fast_p_of([e.speedup for e in samples if e.speedup], len(samples), thresholds)
-
-
-def fast_p_of(speedups: Sequence[Interval], samples: int, thresholds: Sequence[float] = FAST_P) -> tuple[FastP, ...]:
+def fast_p(speedups: Sequence[Interval], samples: int) -> tuple[FastP, ...]:
     """The curve over so many samples, of which some have a speed-up; empty without samples."""
-    return tuple(FastP(p, sum(one.estimate > p for one in speedups), samples) for p in thresholds if samples)
+    return tuple(FastP(p, sum(one.estimate > p for one in speedups), samples) for p in FAST_P if samples)
 
 
 @dataclass(frozen=True)
 class Summary:
     """A set of evaluations in a few numbers. `mean_speedup` is over the `timed` ones of `evaluated`.
 
-    Both it and `fast_p` are of gpu_cold headlines; `left_out` are the problems that have none, `invalid` those of which
-    an evaluation says that they can't tell: all of their evaluations are in neither.
+    Both it and `fast_p` are of gpu_cold headlines, see of_totals(); `left_out` are the problems that have none,
+    `invalid` those of which an evaluation says that they can't tell: all of their evaluations are in neither. Failures
+    count in the denominator of `fast_p`. What blames nobody's solution (`unsupported`, `invalid_problem`,
+    `harness_error`), and what passed and wasn't timed, is no sample.
     """
 
     evaluated: int
@@ -130,7 +122,7 @@ def summarise(evaluations: Sequence[Evaluation]) -> Summary:
         evaluated=len(evaluations),
         timed=len(speedups),
         mean_speedup=geometric_mean(speedups) if speedups else None,
-        fast_p=fast_p(counted),
+        fast_p=fast_p(speedups, len(speedups) + sum(e.verdict.blames_solution for e in counted)),
         verdicts=tuple(counts.most_common()),
         left_out=left_out,
         invalid=invalid_problems(evaluations),

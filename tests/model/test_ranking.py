@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.model.evaluation import Evaluation, ProblemRef
-from harness.model.ranking import best_per_problem, fast_p, rank, summarise
+from harness.model.ranking import best_per_problem, rank, summarise
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from tests.examples import failed, passed, sim_environment, timing
@@ -68,14 +68,15 @@ def test_too_few_blocks_have_no_speedup() -> None:
 
 def test_fast_p_is_the_share_of_samples_that_are_correct_and_faster_than_p() -> None:
     samples = [timed("a", 4.0, 4.0), timed("b", 1.25, 1.25), timed("c", 0.5, 0.5), failed("d")]
-    curve = {point.p: (point.faster, point.of, point.share) for point in fast_p(samples, (0.0, 1.0, 2.0, 4.0))}
-    assert curve == {0.0: (3, 4, 0.75), 1.0: (2, 4, 0.5), 2.0: (1, 4, 0.25), 4.0: (0, 4, 0.0)}
+    curve = {point.p: (point.faster, point.of, point.share) for point in summarise(samples).fast_p}
+    assert (curve[0.0], curve[1.0], curve[2.0], curve[5.0]) == ((3, 4, 0.75), (2, 4, 0.5), (1, 4, 0.25), (0, 4, 0.0))
+    assert curve[1.25] == (1, 4, 0.25), "faster, not as fast"
 
 
 def test_what_blames_nobody_is_no_sample_of_fast_p() -> None:
     samples = [timed("a", 2.0, 2.0), failed("b", verdict=Verdict.HARNESS_ERROR), passed(environment=sim_environment())]
-    assert [(point.faster, point.of) for point in fast_p(samples, (1.0,))] == [(1, 1)]
-    assert fast_p(samples[1:]) == ()
+    assert [(point.faster, point.of) for point in summarise(samples).fast_p if point.p == 1] == [(1, 1)]
+    assert summarise(samples[1:]).fast_p == ()
 
 
 def test_a_summary_says_over_what_its_mean_is() -> None:
@@ -121,8 +122,7 @@ def test_means_and_shares_are_of_one_metric() -> None:
     assert (summary.evaluated, summary.timed, summary.left_out) == (5, 1, ("sync",))
     assert summary.mean_speedup is not None
     assert summary.mean_speedup.estimate == pytest.approx(2.0)
-    assert [(point.faster, point.of) for point in fast_p(evaluations, (1.0, 3.0))] == [(1, 2), (0, 2)]
-    assert summary.fast_p == fast_p(evaluations)
+    assert [(point.faster, point.of) for point in summary.fast_p if point.p in (1, 3)] == [(1, 2), (0, 2)]
     assert [e.solution.name for e in best_per_problem(evaluations)] == ["plain"]
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.model.kernelbench import pass_at_k
-from harness.model.ranking import FastP, fast_p_of
+from harness.model.ranking import FastP, fast_p
 from harness.model.statistics import Interval, geometric_mean
-from harness.reports.leaderboard.board import Board, Standing
+from harness.reports.leaderboard.board import Board, Standing, ranked_speedups
 from harness.reports.untrusted import one_line, shortened
 
 PASS_AT = (1, 5)
@@ -64,7 +64,7 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
         by_problem[one.entry.problem].append(one.entry.verdict.passed)
     counts = [(len(each), sum(each)) for each in by_problem.values()]
     chances = {k: [pass_at_k(n, right, k) for n, right in counts if n >= k] for k in PASS_AT}
-    speedups = [one.entry.speedup for one in samples if one.rank is not None and one.entry.speedup]
+    speedups = ranked_speedups(samples)
     return AuthorTotal(
         author=one_line(shortened(author, _LONGEST_NAME)),
         level=level,
@@ -72,6 +72,6 @@ def _total(author: str, level: int | None, samples: Sequence[Standing]) -> Autho
         samples=len(samples),
         passed=sum(one.entry.verdict.passed for one in samples),
         pass_at_k={k: fmean(chances[k]) if chances[k] else None for k in PASS_AT},
-        fast_p=fast_p_of(speedups, len(samples)),
+        fast_p=fast_p(speedups, len(samples)),
         mean=geometric_mean(speedups) if speedups else None,
     )

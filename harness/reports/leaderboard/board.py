@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from harness.model.arms import Baseline
 from harness.model.ranking import leading_metric, rank_among
+from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
 from harness.reports.leaderboard.rules import (
     PRECISION_CLASSES,
@@ -116,6 +117,11 @@ def measurements(problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]
     """Entries that were measured under the board's rules for the problem."""
     ours = (e for e in entries if e.problem == problem.name and is_comparable(e, problem))
     return [e for e in ours if e.speedup is not None and e.metric == problem.metric]
+
+
+def ranked_speedups(standings: Iterable[Standing]) -> list[Interval]:
+    """The speed-ups of those that are ranked."""
+    return [one.entry.speedup for one in standings if one.rank is not None and one.entry.speedup]
 
 
 def _problem_board(

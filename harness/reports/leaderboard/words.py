@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from harness.model.environment import of_several_gpus
 from harness.model.plural import several
-from harness.model.ranking import FastP, fast_p_of
+from harness.model.ranking import FastP, fast_p
 from harness.model.statistics import Interval, geometric_mean
 from harness.model.verdict import Verdict
-from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
+from harness.reports.leaderboard.board import Board, ProblemBoard, Standing, ranked_speedups
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, TITLES, PrecisionClass
 from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
 from harness.store.entry import Entry
@@ -57,14 +57,14 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
     per_problem = [(p, [s for s in p.standings if s.precision_class == name and s.is_sample]) for p in board.problems]
     tried = [samples for p, samples in per_problem if samples and not _is_left_out(p)]
     best = [samples[0] for samples in tried]  # standings come fastest first
-    speedups = [s.entry.speedup for s in best if s.rank is not None and s.entry.speedup]
+    every, speedups = [s for samples in tried for s in samples], ranked_speedups(best)
     return ClassTotal(
         precision_class=name,
         problems=len(tried),
         measured=len(speedups),
         mean_of_best=geometric_mean(speedups) if speedups else None,
-        of_all=_fast_p([s for samples in tried for s in samples]),
-        of_best=_fast_p(best),
+        of_all=fast_p(ranked_speedups(every), len(every)),
+        of_best=fast_p(speedups, len(best)),
         left_out=tuple(p.name for p, samples in per_problem if samples and _is_left_out(p)),
         invalid=tuple(
             p.name for p in board.problems if p.is_invalid and name in {s.precision_class for s in p.standings}
@@ -74,11 +74,6 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
 
 def _is_left_out(problem: ProblemBoard) -> bool:
     return problem.metric not in (None, "gpu_cold")
-
-
-def _fast_p(samples: Sequence[Standing]) -> tuple[FastP, ...]:
-    speedups = [s.entry.speedup for s in samples if s.rank is not None and s.entry.speedup]
-    return fast_p_of(speedups, len(samples))
 
 
 _LIGHT = (
