@@ -26,39 +26,7 @@ VERSION = 1000 * 17 + SCHEMA
 """The version kept in the file; another version's tables are thrown away. Raise the factor when a column changes its
 meaning."""
 
-_TABLES = f"""
-DROP TABLE IF EXISTS journal;
-DROP TABLE IF EXISTS entry;
-DROP TABLE IF EXISTS problem;
-CREATE TABLE journal (
-    number INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,      -- below the results folder
-    inode INTEGER NOT NULL,
-    size INTEGER NOT NULL,          -- of the file when it was read last
-    changed_ns INTEGER NOT NULL,
-    next_offset INTEGER NOT NULL,   -- everything before is in the tables
-    next_line INTEGER NOT NULL
-);
-CREATE TABLE entry (                -- a row per line, so that the same evaluation may stand in two journals
-    journal INTEGER NOT NULL,
-    offset INTEGER NOT NULL,
-    line INTEGER NOT NULL,
-    digest BLOB NOT NULL,
-    counts INTEGER NOT NULL,        -- 1 for one row of each id: the first in the order of paths
-    standing TEXT NOT NULL,         -- what it says of a solution, see standing_of()
-    {", ".join(COLUMNS)},
-    PRIMARY KEY (journal, offset)
-) WITHOUT ROWID;
-CREATE TABLE problem (
-    journal INTEGER NOT NULL,
-    line INTEGER NOT NULL,
-    what TEXT NOT NULL,
-    remedy TEXT NOT NULL
-);
-CREATE INDEX entry_id ON entry (id);
-CREATE INDEX entry_key ON entry (key);
-CREATE INDEX entry_what ON entry (problem, solution);
-"""
+_TABLES = Path(__file__).with_name("tables.sql")
 
 
 class IndexFile:
@@ -169,7 +137,8 @@ def _copy(path: Path) -> sqlite3.Connection | None:
 
 def _create(database: sqlite3.Connection) -> None:
     """Make empty tables, whatever was there."""
-    database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+    tables = _TABLES.read_text(encoding="utf-8").format(columns=", ".join(COLUMNS))
+    database.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
 def _is_current(database: sqlite3.Connection) -> bool:
