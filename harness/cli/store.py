@@ -120,17 +120,9 @@ def _verified(folder: Path) -> tuple[JournalProblem, ...]:
 
 
 def _as_json(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> dict[str, object]:
-    return {
-        "index": str(status.path) if status.path else None,
-        "journals": status.journals,
-        "runs": status.runs,
-        "evaluations": status.evaluations,
-        "copies": status.copies,
-        "problems": [
-            {"file": str(problem.path), "line": problem.line, "what": problem.what, "remedy": problem.remedy}
-            for problem in problems
-        ],
-    }
+    counts = {name: getattr(status, name) for name in ("journals", "runs", "evaluations", "copies")}
+    faults = [{"file": str(one.path), "line": one.line, "what": one.what, "remedy": one.remedy} for one in problems]
+    return {"index": str(status.path) if status.path else None, **counts, "problems": faults}
 
 
 def _print(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> None:

@@ -32,10 +32,6 @@ class PythonLanguage:
         named = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
         return any(name.split(".")[0] == self.module for name in (*plain, *named))
 
-    def is_in(self, text: str) -> bool:
-        """Say whether a text imports the module."""
-        return re.search(rf"^[ \t]*(?:import|from)[ \t]+{self.module}\b", text, re.MULTILINE) is not None
-
 
 TRITON = PythonLanguage("Triton", "triton", "triton")
 OF_GPUS_ALONE = (
@@ -66,7 +62,9 @@ def is_in_hip(files: Mapping[str, str]) -> bool:
 
 def python_languages_in(files: Mapping[str, str]) -> tuple[PythonLanguage, ...]:
     """Return the languages within Python that these texts import."""
-    return tuple(language for language in OF_PYTHON if any(map(language.is_in, _code_of(files))))
+    code = "\n".join(_code_of(files))
+    lines = r"^[ \t]*(?:import|from)[ \t]+{}\b"
+    return tuple(one for one in OF_PYTHON if re.search(lines.format(one.module), code, re.MULTILINE))
 
 
 def _code_of(files: Mapping[str, str]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import scratch_folder
-from harness.tools.arm_task import REPORT, SEED, TRACE, ArmReport, ArmTask, InlineSource, Reached
+from harness.tools.arm_task import REPORT, SEED, TRACE, ArmReport, ArmTask, InlineSource
 
 if TYPE_CHECKING:
     from harness.referee.answers.reference import Reference
@@ -32,24 +32,18 @@ class _Protocol:
 
     def __init__(self, folder: Path) -> None:
         self._path = scratch_folder(folder) / REPORT
-        self._report = ArmReport()
-
-    def reach(self, stage: Reached) -> None:
-        self.tell(stage=stage)
-
-    def note(self, source: InlineSource) -> None:
-        self.tell(sources=(*self._report.sources, source))
+        self.report = ArmReport()
 
     def tell(self, **facts: Any) -> None:
         """Change these fields of the report."""
-        self._report = replace(self._report, **facts)
-        self._path.write_text(json.dumps(encode(self._report)), encoding="utf-8")
+        self.report = replace(self.report, **facts)
+        self._path.write_text(json.dumps(encode(self.report)), encoding="utf-8")
 
 
 def main() -> None:
     task = decode(ArmTask, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     protocol = _Protocol(task.sandbox.path)
-    protocol.reach("start")
+    protocol.tell(stage="start")
     try:
         _run(task, protocol)
     except Exception as error:  # the border of the process: what the arm raised is told, not printed
@@ -73,11 +67,11 @@ def _run(task: ArmTask, protocol: _Protocol) -> None:
     inputs = reference.make_inputs(SEED)
     torch.cuda.synchronize()
     if task.solution is None:
-        protocol.reach("construct")
+        protocol.tell(stage="construct")
         model: Any = reference.construct(SEED)
     else:
         model = _hold(task, reference, device, protocol)
-    protocol.reach("call")
+    protocol.tell(stage="call")
     for _ in range(task.calls.warm_ups):
         model(*inputs)
     torch.cuda.synchronize()
@@ -85,7 +79,7 @@ def _run(task: ArmTask, protocol: _Protocol) -> None:
         for _ in range(task.calls.count):
             model(*inputs)
         torch.cuda.synchronize()
-    protocol.reach("end")
+    protocol.tell(stage="end")
 
 
 def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol) -> Any:
@@ -101,9 +95,9 @@ def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol)
     _note_sources(protocol)
     protocol.tell(protections=confine_thread(task.sandbox))
     assert task.solution is not None
-    protocol.reach("load")
+    protocol.tell(stage="load")
     arm.load(Load(task.solution, "ModelNew", FLAGS, task.compilers, builds_others=True))
-    protocol.reach("construct")
+    protocol.tell(stage="construct")
     init_inputs, forms = map(encode_value, (reference.init_inputs, reference.forms))
     arm.construct(Construct(init_inputs, SEED, step=reference.step, forms=forms))
     return arm.model
@@ -123,7 +117,7 @@ def _note_sources(protocol: _Protocol) -> None:
             texts = given.get("cuda_sources") or []
             text = "\n".join([texts] if isinstance(texts, str) else map(str, texts))
             before = 0 if given.get("no_implicit_headers") else _LINES_OF_TORCH
-            protocol.note(InlineSource(text, before))
+            protocol.tell(sources=(*protocol.report.sources, InlineSource(text, before)))
         return routed(*args, **kwargs)
 
     cpp_extension.load_inline = load_inline
