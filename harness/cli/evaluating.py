@@ -205,7 +205,7 @@ def _evaluate(
 ) -> Iterator[Evaluation]:
     """Evaluations as they come, until there are too many failures."""
     failures = 0
-    with contextlib.closing(progress.follow(session, tasks, options.jobs)) as evaluations:
+    with contextlib.closing(progress.follow(session, tasks)) as evaluations:
         for done, evaluation in enumerate(evaluations, 1):
             yield evaluation
             failures += evaluation.verdict is not evaluation.solution.expected_verdict

@@ -49,12 +49,10 @@ class Progress:
         """Show what takes long before the first evaluation, or ends all of them."""
         self._console.print(Text(f"… {one_line(what)}", style="dim"), soft_wrap=True)
 
-    def follow(
-        self, session: AnySession, tasks: Sequence[Task], jobs: int | None = None
-    ) -> Generator[Evaluation, None, None]:
+    def follow(self, session: AnySession, tasks: Sequence[Task]) -> Generator[Evaluation, None, None]:
         """Yield the evaluations of the tasks, which add to those that are expected, and show how far they are."""
         self.expect(tasks)
-        with contextlib.closing(session.evaluate(tasks, self.observe, jobs)) as evaluations:
+        with contextlib.closing(session.evaluate(tasks, self.observe)) as evaluations:
             for evaluation in evaluations:
                 self.finished(evaluation)
                 yield evaluation

@@ -50,7 +50,7 @@ def open_session(
     """Open a session on the engine; see session.open_session(). Each machine that builds does `jobs` builds at once."""
     if engine.name == "local":
         return local.open_session(
-            backend, workspace, results, config, seed, say, servers=servers, keeps_source=keeps_source
+            backend, workspace, results, config, seed, say, servers=servers, keeps_source=keeps_source, jobs=jobs
         )
     from harness.run.ray_session import open_ray_session
 

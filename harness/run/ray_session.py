@@ -52,11 +52,8 @@ class RaySession(AbstractContextManager["RaySession"]):
     say: Callable[[str], None]
     closing: ExitStack
 
-    def evaluate(
-        self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
-    ) -> Generator[Evaluation, None, None]:
-        """Yield evaluations as they come, each already kept in the journal. How many builds go on at once was said when
-        the session was opened."""
+    def evaluate(self, tasks: Iterable[Task], observe: Observer) -> Generator[Evaluation, None, None]:
+        """Yield evaluations as they come, each already kept in the journal."""
         office = _Keeper(self.journal, self.environment, observe, self.say)
         return dispatch(self._tickets(tasks), self.executors, office, self.stop)
 

@@ -41,19 +41,18 @@ class Session(AbstractContextManager["Session"]):
     seed: int
     lanes: Lanes
     cascade: Cascade | None = None
+    jobs: int | None = None
+    """The number of builds at once; None: by the cores."""
 
-    def evaluate(
-        self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
-    ) -> Generator[Evaluation, None, None]:
-        """Yield evaluations as they come, each already kept in the journal; `jobs` solutions are built at once. Of
-        `tasks` no more are taken than there is work for.
+    def evaluate(self, tasks: Iterable[Task], observe: Observer) -> Generator[Evaluation, None, None]:
+        """Yield evaluations as they come, each already kept in the journal. Of `tasks` no more are taken than there is
+        work for.
 
         Closing the generator ends the evaluations under way.
         """
-        jobs = jobs or self.config.limits.parallel_builds
         count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
         evaluating = Evaluating(self.lanes, self.run, self.config, self.seed, observe, self.journal, self.cascade)
-        return run_tasks(tasks, evaluating, self.lanes.shape(count, jobs))
+        return run_tasks(tasks, evaluating, self.lanes.shape(count, self.jobs))
 
     @property
     def stop(self) -> threading.Event:
@@ -77,10 +76,11 @@ def open_session(
     lanes: int | None = None,
     servers: ForkServers | None = None,
     keeps_source: bool = True,
+    jobs: int | None = None,
 ) -> Session:
     """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
     and one in all for the simulator. `servers`: what start_early() has started; the session ends them. `keeps_source`:
-    whether the journal gets the solutions' texts.
+    whether the journal gets the solutions' texts. `jobs`: builds at once, by default as many as the config says.
 
     Raises: MachineError, also where workers are confined less than is wanted; UsageError for a clock that the GPU
     doesn't have; JournalError where `results` can't be written.
@@ -114,6 +114,7 @@ def open_session(
         seed=draw_master_seed() if seed is None else seed,
         lanes=of_backend,
         cascade=_cascade(workers, of_backend.cores, say) if config.correctness.cascade == "auto" else None,
+        jobs=jobs or config.limits.parallel_builds,
     )
 
 

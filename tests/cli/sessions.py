@@ -43,10 +43,11 @@ class ScriptedSession:
         self._ending_of = ending_of
         self._count = 0
 
-    def open(self, *given: Any, keeps_source: bool = True, **more: object) -> ScriptedSession:
+    def open(self, *given: Any, keeps_source: bool = True, jobs: int | None = None, **more: object) -> ScriptedSession:
         """In place of harness.run.session.open_session."""
         backend, _, results, config, seed, *_ = given
         self.opened.append(Opened(backend, results, config, seed))
+        self.jobs = jobs
         self._journal = Journal(results, RUN, keeps_source)
         return self
 
@@ -55,11 +56,8 @@ class ScriptedSession:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def evaluate(
-        self, tasks: Sequence[Task], observe: object, jobs: int | None = None
-    ) -> Generator[Evaluation, None, None]:
+    def evaluate(self, tasks: Sequence[Task], observe: object) -> Generator[Evaluation, None, None]:
         self.rounds.append([task.solution.name for task in tasks])
-        self.jobs = jobs
         try:
             for task in tasks:
                 ending = self._ending_of(task.solution.name)

@@ -36,7 +36,7 @@ def test_this_machine_is_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     open_session(Engine(), "sim", tmp_path, tmp_path, Config(), 5, print, keeps_source=False, jobs=3)
     (((backend, *_), more),) = asked
     assert backend == "sim"
-    assert more == {"servers": None, "keeps_source": False}
+    assert more == {"servers": None, "keeps_source": False, "jobs": 3}
 
 
 def test_an_engine_that_there_isnt_is_refused() -> None:

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.sim
 
 
 @contextmanager
-def two_lanes(results: Path) -> Iterator[Session]:
+def two_lanes(results: Path, jobs: int | None = None) -> Iterator[Session]:
     config = Workspace(FAULTS).config("one_by_one")
-    with open_session("sim", FAULTS, results, config, 7, lambda what: None, lanes=2) as session:
+    with open_session("sim", FAULTS, results, config, 7, lambda what: None, lanes=2, jobs=jobs) as session:
         yield session
 
 
@@ -40,12 +40,12 @@ def pids(session: Session) -> dict[str, int]:
 def test_two_lanes_judge_side_by_side_and_end_with_who_reads(tmp_path: Path) -> None:
     tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "wrong_values", "segfault", "hangs"])
     lanes: set[str] = set()
-    with two_lanes(tmp_path) as session:
+    with two_lanes(tmp_path, jobs=2) as session:
 
         def observe(job: object, what: str) -> None:
             lanes.update(name for name in ("lane 0", "lane 1") if what.endswith(name))
 
-        evaluations = session.evaluate(tasks, observe, jobs=2)
+        evaluations = session.evaluate(tasks, observe)
         assert {one.solution.name: one.verdict for one in itertools.islice(evaluations, 3)} == {
             "honest": Verdict.PASSED,
             "wrong_values": Verdict.WRONG_VALUES,

@@ -119,8 +119,9 @@ def test_baselines_stay_for_the_next_solution_of_the_problem_until_the_last(work
     settings = config("eager", "compile")
     settings = replace(settings, timing=replace(settings.timing, metrics=()))
     tasks = select_tasks(workspace)
-    with open_session("cuda", workspace.root, workspace.results, settings, 1, lambda what: None, lanes=1) as session:
-        found = {one.solution.name: one for one in session.evaluate(tasks, lambda job, what: None, jobs=1)}
+    results, options = workspace.results, {"lanes": 1, "jobs": 1}
+    with open_session("cuda", workspace.root, results, settings, 1, lambda what: None, **options) as session:
+        found = {one.solution.name: one for one in session.evaluate(tasks, lambda job, what: None)}
         assert session.lanes.builders.idle == []
     assert {name: one.verdict.value for name, one in found.items()} == {
         "same": "passed",
