@@ -27,7 +27,8 @@ def prompt_text(
 ) -> str:
     """`source` is the reference's; `cases` are the problem's, with what each changes of it. `backward`: a call is a
     training step. `state`: the arguments that it changes for later calls."""
-    return _written("task.md.jinja", **locals())
+    what = {"title": title, "source": source, "precision": precision, "cases": cases}
+    return _written("task.md.jinja", **what, description=description, backward=backward, state=state)
 
 
 def feedback_text(evaluation: Evaluation) -> str:
