@@ -14,6 +14,7 @@ from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing, ranked_speedups
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, TITLES, PrecisionClass
 from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
+from harness.reports.written import written
 from harness.store.entry import Entry
 
 _MOST_NAMES = 5
@@ -74,14 +75,6 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
 
 def _is_left_out(problem: ProblemBoard) -> bool:
     return problem.metric not in (None, "gpu_cold")
-
-
-_LIGHT = (
-    "SOL, the speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a "
-    "share of the solution's time."
-)
-
-_OWN = "own: the share of the device's time in the solution's own kernels, copies included; below 10 % it is low."
 
 
 @dataclass(frozen=True)
@@ -197,24 +190,7 @@ class RowView:
 
 def rules(board: Board) -> tuple[str, ...]:
     """Say which evaluations are ranked, and how: a sentence each."""
-    baseline = board.baseline or "the baseline"
-    return (
-        f"Environment: {board.environment.label}. {_others(len(board.other_environments), 'environment')}",
-        f"Config: {board.config.key}. {_others(len(board.other_configs), 'config')}",
-        f"Speed-up: time of {baseline} over time of the solution, measured in turns, with a 95 % interval.",
-        *((_LIGHT,) if any(standing.entry.share_of_light for standing in board.standings) else ()),
-        *((_OWN,) if any(standing.entry.own_share is not None for standing in board.standings) else ()),
-        "Only evaluations of the newest version of a problem's files count.",
-        "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
-        "A solution stands by the newest such evaluation, not by the best; and not by a source whose newest verdict is "
-        "a failure.",
-        "Faster and slower are said of intervals that lie beyond 1 % and beyond what equal arms (A/A) showed.",
-        "Solutions whose intervals overlap share a rank: it is one more than the number that are surely faster.",
-        "No two metrics are ranked together: beside gpu_cold what was measured end to end isn't ranked.",
-        "Classes of precision are ranked apart: float64, strict float32, tf32, half.",
-        "A class's mean is over the best ranked solution of each problem, out of the problems that were tried.",
-        "Simulated runs, and examples that are meant to fail, are listed but never ranked or counted.",
-    )
+    return tuple(written("rules.jinja", board=board).splitlines())
 
 
 def total_sentence(total: ClassTotal) -> str:
@@ -253,9 +229,3 @@ def problem_note(problem: ProblemBoard) -> str | None:
     if several := of_several_gpus(s.entry.gpu_uuid for s in problem.standings if s.rank is not None):
         notes.append(f"{several[0].upper()}{several[1:]}.")
     return " ".join(notes) or None
-
-
-def _others(count: int, noun: str) -> str:
-    if count == 0:
-        return f"No other {noun} has results."
-    return f"Results of {several(count, f'other {noun}')} are not compared."
