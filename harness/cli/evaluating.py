@@ -185,8 +185,7 @@ def _plan(asked: _Asked, progress: Progress) -> list[Planned]:
         count = sum(one.result is not None for one in planned)
         reason = f"; {planned[0].task.solution.name}: {why}" if planned and not count else ""
         progress.say(f"kept: {count} of {several(len(planned), 'solution')}{reason}")
-        return planned
-    return planned if options.dry_run else [Planned(one.task, None) for one in planned]
+    return planned
 
 
 def _planned(asked: _Asked, index: Index) -> tuple[list[Planned], str]:
