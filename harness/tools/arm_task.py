@@ -15,6 +15,8 @@ Reached = Literal["start", "load", "construct", "call", "end"]
 REPORT = "report.json"
 TRACE = "trace.json"
 """Files in the process's scratch folder."""
+CUDA_FILE = "cuda.cu"
+"""The name that load_inline() gives the file that it writes for the build: tools name lines of it when it is gone."""
 SEED = 0
 """The inputs' seed: what is shown is the same at every call, and decides nothing."""
 

@@ -14,11 +14,10 @@ from harness.model.build import ExtensionBuild
 from harness.model.instruments import DeviceTimeline, KernelCounters, Profile
 from harness.model.plural import several
 from harness.run.gpu_lock import alone_on_gpu
-from harness.tools.arm_task import Calls, InlineSource
+from harness.tools.arm_task import CUDA_FILE, Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
 from harness.tools.chrome_trace import NoTrace, read_timeline
 from harness.tools.nsight import CounterRequest, counting_command, read_counters, reading_command
-from harness.tools.sources import write_sources
 from harness.tools.target import Inspection, refusal
 
 _CALLS = 3
@@ -127,6 +126,16 @@ def remarks(kernels: Sequence[KernelCounters], timeline: DeviceTimeline, countin
     elif counting.kernel is None and len(kernels) < launched:
         some = several(launched, "kernel")
         yield f"a call launches {some}, of which {len(kernels)} were counted; --launches counts more"
+
+
+def write_sources(sources: Sequence[InlineSource], folder: Path) -> Path:
+    """The files as torch wrote them, for Nsight Compute to put into its report; `folder`, made."""
+    for number, source in enumerate(sources):
+        place = folder / str(number)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / CUDA_FILE).write_text("\n" * source.lines_before + source.text, encoding="utf-8", errors="replace")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _files(folder: Path) -> dict[str, str]:

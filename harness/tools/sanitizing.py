@@ -14,10 +14,9 @@ from harness.referee.audit.kernels import Origins, in_framework_libraries, own_k
 from harness.referee.audit.run_time import Written
 from harness.run.gpu_lock import alone_on_gpu
 from harness.sandbox.wire.device import KernelRun
-from harness.tools.arm_task import Calls, InlineSource
+from harness.tools.arm_task import CUDA_FILE, Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
 from harness.tools.sanitizer_log import Reported, SanitizerLog, read_log
-from harness.tools.sources import locate
 from harness.tools.target import Inspection, Target, refusal
 from harness.tools.tool_process import Ended
 
@@ -104,6 +103,39 @@ def judged(
         )
 
     return tuple(finding(one) for one in reported)
+
+
+def locate(place: str, sources: Sequence[InlineSource], solution: Path | None) -> tuple[str, str | None]:
+    """The line that the author wrote, for one that a tool names ('/any/where/cuda.cu:12'): 'solution.py:31', and its
+    text, which is None where it isn't at hand. `solution` is its folder.
+
+    Where several extensions have such a file nobody can tell which one is meant.
+    """
+    path, _, digits = place.rpartition(":")
+    name, line = Path(path).name, int(digits)
+    if name == CUDA_FILE and len(sources) == 1:
+        (source,) = sources
+        return _inside(source, line - source.lines_before, solution) or (f"{name}:{line}", None)
+    file = solution / name if solution else None
+    return f"{name}:{line}", _line(file.read_text(errors="replace"), line) if file and file.is_file() else None
+
+
+def _inside(source: InlineSource, line: int, solution: Path | None) -> tuple[str, str] | None:
+    """The line of solution.py where the text stands there as it is, else of the text."""
+    text = _line(source.text, line)
+    if text is None:
+        return None
+    file = solution / "solution.py" if solution else None
+    whole = file.read_text(encoding="utf-8", errors="replace") if file and file.is_file() else ""
+    start = whole.find(source.text) if source.text.strip() else -1
+    if start < 0:
+        return f"cuda_sources:{line}", text
+    return f"solution.py:{whole.count(chr(10), 0, start) + line}", text
+
+
+def _line(text: str, line: int) -> str | None:
+    lines = text.split("\n")
+    return lines[line - 1].strip() if 0 < line <= len(lines) else None
 
 
 def _is_own(one: Reported, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:

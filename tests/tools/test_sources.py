@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.tools.arm_task import InlineSource
-from harness.tools.sources import locate, write_sources
+from harness.tools.profiling import write_sources
+from harness.tools.sanitizing import locate
 
 TEXT = "\n#include <x>\n__global__ void k() {\n    y[i] = 1;\n}\n"
 SOURCE = InlineSource(TEXT, lines_before=3)
