@@ -10,11 +10,12 @@ from fnmatch import fnmatchcase
 from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
-from harness.gate.speed import Counterpart, SpeedAnswers, conclude, counterpart, is_suspect, speed_answers
+from harness.gate.speed import SpeedAnswers, conclude, counterpart, is_suspect, obstacle, speed_answers
 from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
 from harness.model.gate import (
     RULES,
+    Accepted,
     GateAttempt,
     GateFinding,
     Judged,
@@ -53,7 +54,7 @@ def judge(subject: Judged, evaluations: Sequence[Evaluation], terms: Terms) -> J
         subject,
         attempts=tuple(attempts),
         findings=tuple(_waived(finding, subject, terms) for finding in findings),
-        accepted=against.accepted.speedup if against else None,
+        accepted=against.speedup if against else None,
         speed=conclude(answers) if answers else None,
     )
 
@@ -169,25 +170,24 @@ def _measurements(subject: Judged, evaluations: Sequence[Evaluation], terms: Ter
     right = subject.expected.passed and all(e.verdict.passed for e in evaluations)
     if terms.not_judged or demands.correctness_only or not right:
         return []
-    against = [counterpart(terms.snapshot, e) for e in evaluations]
-    comparable = [c.accepted if c and not c.obstacle else None for c in against]
-    return [speed_answers(e, accepted, demands) for e, accepted in zip(evaluations, comparable, strict=True)]
+    pairs = [(e, counterpart(terms.snapshot, e)) for e in evaluations]
+    return [speed_answers(e, a if a and not obstacle(a, e) else None, demands) for e, a in pairs]
 
 
 def _performance(
-    subject: Judged, last: Evaluation, measurements: list[SpeedAnswers], against: Counterpart | None, terms: Terms
+    subject: Judged, last: Evaluation, measurements: list[SpeedAnswers], against: Accepted | None, terms: Terms
 ) -> list[GateFinding]:
     demands, place = terms.policy.demands(subject.problem), first_line(subject.problem, subject.solution)
     findings = []
     if terms.snapshot and against is None:
         message = f"new: {terms.snapshot.source} has no time of it to compare with"
         findings.append(GateFinding("no_comparison", "remark", message, _ACCEPT, place))
-    elif against and against.obstacle:
-        findings.append(GateFinding("no_comparison", "inconclusive", against.obstacle, _ACCEPT, place))
+    elif against and (why := obstacle(against, last)):
+        findings.append(GateFinding("no_comparison", "inconclusive", why, _ACCEPT, place))
     changes = [m.change for m in measurements if m.change]
     limit = f"at most {demands.largest_slowdown:.0%} slower is allowed"
     words = "slower than the snapshot"
-    places = (against.accepted.environment, last.environment) if against else ()
+    places = (against.environment, last.environment) if against else ()
     if several := of_several_gpus(environment.gpu_uuid for environment in places):
         words += f" ({several})"
     findings += _speed_finding("regressed", words, changes, limit, measurements, place)

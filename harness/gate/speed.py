@@ -17,19 +17,26 @@ from harness.model.statistics import Interval, ratio
 _FLAG_SHOWN = 40
 
 
-@dataclass(frozen=True)
-class Counterpart:
-    """The accepted entry for an evaluation; `obstacle` says why they can't be compared, None where they can."""
-
-    accepted: Accepted
-    obstacle: str | None
-
-
-def counterpart(snapshot: Snapshot | None, evaluation: Evaluation) -> Counterpart | None:
+def counterpart(snapshot: Snapshot | None, evaluation: Evaluation) -> Accepted | None:
     """The accepted entry of the solution; None where the snapshot has no time of it."""
     about = evaluation.problem.name, evaluation.solution.name
-    accepted = nearest(snapshot, *about, evaluation.environment) if snapshot else None
-    return Counterpart(accepted, _obstacle(accepted, evaluation)) if accepted else None
+    return nearest(snapshot, *about, evaluation.environment) if snapshot else None
+
+
+def obstacle(accepted: Accepted, evaluation: Evaluation) -> str | None:
+    """Say why they can't be compared; None where they can."""
+    timing = evaluation.timing
+    if accepted.times is None:
+        return "the accepted evaluation has no time that can be compared with"
+    if accepted.problem_sha256 != evaluation.problem.sha256:
+        return "the problem's files have changed since its speed was accepted"
+    if timing and timing.case != accepted.times.case:
+        return f"case '{timing.case}' was timed, '{accepted.times.case}' was accepted"
+    if timing and timing.metric != accepted.times.metric:
+        return f"times are {timing.metric}, {accepted.times.metric} was accepted"
+    if timing and accepted.times.baseline not in timing.baselines:
+        return f"the accepted speed-up is over '{accepted.times.baseline}', which was not measured"
+    return None
 
 
 def nearest(snapshot: Snapshot, problem: str, solution: str, environment: Environment) -> Accepted | None:
@@ -77,7 +84,7 @@ class SpeedAnswers:
 
 
 def speed_answers(evaluation: Evaluation, accepted: Accepted | None, demands: Policy) -> SpeedAnswers:
-    """`accepted` is an entry that this evaluation may be compared with, see counterpart(); None: nothing to compare."""
+    """`accepted` is an entry that this evaluation may be compared with, see obstacle(); None: nothing to compare."""
     timing, speedup = evaluation.timing, evaluation.speedup
     change: Speed | None = "inconclusive" if accepted else None
     least: Speed | None = "inconclusive" if demands.least_speedup is not None else None
@@ -124,21 +131,6 @@ def _side(interval: Interval, limit: float) -> Speed:
     if interval.high < limit:
         return "regressed"
     return "unchanged" if interval.low >= limit else "inconclusive"
-
-
-def _obstacle(accepted: Accepted, evaluation: Evaluation) -> str | None:
-    timing = evaluation.timing
-    if accepted.times is None:
-        return "the accepted evaluation has no time that can be compared with"
-    if accepted.problem_sha256 != evaluation.problem.sha256:
-        return "the problem's files have changed since its speed was accepted"
-    if timing and timing.case != accepted.times.case:
-        return f"case '{timing.case}' was timed, '{accepted.times.case}' was accepted"
-    if timing and timing.metric != accepted.times.metric:
-        return f"times are {timing.metric}, {accepted.times.metric} was accepted"
-    if timing and accepted.times.baseline not in timing.baselines:
-        return f"the accepted speed-up is over '{accepted.times.baseline}', which was not measured"
-    return None
 
 
 def _difference(name: str, there: object, here: object) -> str:
