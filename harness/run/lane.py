@@ -58,14 +58,6 @@ class Assignment:
     is_last: bool = True
 
 
-@dataclass(frozen=True)
-class Opening:
-    """The arguments of Lane.open(), for a lane in a process of its own."""
-
-    config: Config
-    environment: Environment
-
-
 class Stop(Protocol):
     """The end of what is under way, such as a threading.Event."""
 
@@ -192,7 +184,7 @@ class ProcessLane:
         """Start the process, which imports torch and opens a lane of its own meanwhile."""
         if self._pipe is None:
             with contextlib.suppress(OSError):  # evaluate() meets it again
-                self._start().send(Opening(config, environment))
+                self._start().send((config, environment))
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         """Return what became of it, also where the lane's process itself ended for the second time: that is a

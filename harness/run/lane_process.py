@@ -13,12 +13,15 @@ from multiprocessing.connection import Connection
 
 from harness.builder.workers import Workers
 from harness.errors import HarnessError, Interrupted, MachineError
+from harness.model.config import Config
+from harness.model.environment import Environment
 from harness.referee.outage import Outage
 from harness.run.cores import keep_thread_to
-from harness.run.lane import Assignment, LaneSettings, LocalLane, Opening
+from harness.run.lane import Assignment, LaneSettings, LocalLane
 from harness.sandbox.process import TextsNotBuilt
 
-_Asked = queue.SimpleQueue[Opening | Assignment | None]
+_Asked = queue.SimpleQueue[tuple[Config, Environment] | Assignment | None]
+"""Arguments of Lane.open(), and of Lane.evaluate()."""
 
 
 def main() -> None:
@@ -56,8 +59,8 @@ def _receive(pipe: Connection, asked: _Asked, stop: threading.Event) -> None:
 
 def _serve(pipe: Connection, asked: _Asked, lane: LocalLane) -> None:
     while (assignment := asked.get()) is not None:
-        if isinstance(assignment, Opening):
-            lane.open(assignment.config, assignment.environment)
+        if isinstance(assignment, tuple):
+            lane.open(*assignment)
             continue
         try:
             try:

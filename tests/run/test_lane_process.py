@@ -19,7 +19,7 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.run import lane as lane_module
 from harness.run import lane_process
-from harness.run.lane import LaneSettings, Opening, ProcessLane
+from harness.run.lane import LaneSettings, ProcessLane
 from harness.sandbox.variables import own_python
 from tests.examples import environment, passed
 
@@ -54,14 +54,14 @@ def test_its_lane_opens_before_it_judges() -> None:
         examine=lambda: None,
     )
     asked: Any = queue.SimpleQueue()
-    opening = Opening(Config(), environment())
+    opening = (Config(), environment())
     for one in (opening, "assignment", None):
         asked.put(one)
     ours, theirs = Pipe()
     with ours, theirs:
         lane_process._serve(theirs, asked, lane)
         assert [ours.recv(), ours.recv()] == [None, "alive"]
-    assert done == [(opening.config, opening.environment), "assignment"]
+    assert done == [opening, "assignment"]
 
 
 class FakeProcess:
