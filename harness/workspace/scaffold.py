@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import yaml
+
 from harness.errors import UsageError, refused
 from harness.python_text import parse
 from harness.workspace.constants import module_constants
@@ -22,30 +24,6 @@ _START = Path(__file__).parent / "start"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
-_OPERATIONS = {
-    **{
-        name: f"torch.nn.functional.{name}(x)"
-        for name in (
-            "elu",
-            "gelu",
-            "hardsigmoid",
-            "hardswish",
-            "hardtanh",
-            "leaky_relu",
-            "mish",
-            "relu6",
-            "selu",
-            "silu",
-        )
-    },
-    **{name: f"torch.{name}(x)" for name in ("abs", "cos", "erf", "exp", "relu", "sigmoid", "sin", "tanh")},
-    **{name: f"torch.{name}(x, dim=-1)" for name in ("argmax", "cumsum", "logsumexp", "softmax", "sum")},
-    "swish": "x * torch.sigmoid(x)",
-    "layernorm": "torch.nn.functional.layer_norm(x, x.shape[-1:])",
-    "rmsnorm": "x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)",
-}
-"""The operation of a new problem, by its name."""
-
 
 def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> list[Path]:
     """Make problems/<name>/ from a KernelBench file, or with an example; returns the files.
@@ -56,16 +34,17 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
     folder = _new_folder(workspace.root / "problems", name, "problem")
     if source is None:
         example = (TEMPLATE / "problems" / "relu" / "problem.py").read_text(encoding="utf-8")
-        example = example.replace("torch.relu(x)", _OPERATIONS.get(name.lower(), "torch.relu(x)"))
-        yaml = _text("problem.yaml").format(title=name, constants="rows: 7, columns: 333")
-        yaml = yaml.replace("# cases:", "cases:").replace("#   ", "  ")
+        operations = yaml.safe_load(_text("operations.yaml"))
+        example = example.replace("torch.relu(x)", operations.get(name.lower(), "torch.relu(x)"))
+        about = _text("problem.yaml").format(title=name, constants="rows: 7, columns: 333")
+        about = about.replace("# cases:", "cases:").replace("#   ", "  ")
     else:
         with refused(UsageError, f"can't read {source}"):
             given = source.read_bytes()  # of a pipe, too
         example = load_bare_problem(given, source).source
         constants = ", ".join(f"{name}: 8" for name in list(module_constants(example))[:2])
-        yaml = _text("problem.yaml").format(title=name, constants=constants or "batch_size: 8")
-    return write_folder(folder, {"problem.py": example, "problem.yaml": _editor_line(2, "problem") + yaml})
+        about = _text("problem.yaml").format(title=name, constants=constants or "batch_size: 8")
+    return write_folder(folder, {"problem.py": example, "problem.yaml": _editor_line(2, "problem") + about})
 
 
 def new_solution(workspace: Workspace, problem: Problem, name: str, other: str | None = None) -> list[Path]:
