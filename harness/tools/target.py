@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from harness.errors import MachineError, UsageError, refused
 from harness.model.config import LimitsConfig
 from harness.model.environment import MachineFinding
@@ -22,28 +24,6 @@ _PACKAGES = {"ncu": "Nsight Compute (package nsight-compute)", "compute-sanitize
 _USUAL = ("/usr/local/cuda",)
 _OWN_FOLDERS = Path("/opt/nvidia/nsight-compute")
 """A place with a folder for each version of Nsight Compute."""
-_REFUSALS = (
-    (
-        "ERR_NVGPUCTRPERM",
-        "the driver lets administrators alone read the GPU's counters; run as root (in a container with "
-        "--cap-add SYS_ADMIN), or let everybody: 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in "
-        "/etc/modprobe.d/nvidia.conf, then reboot",
-    ),
-    (
-        r"driver resource was unavailable|LibraryNotLoaded|Failed to initialize the profiler",
-        "the driver gives the counters to nobody here: another profiler may hold them (DCGM: 'dcgmi profile "
-        "--pause'), or this virtual machine or sandbox doesn't pass them on",
-    ),
-    (
-        r"Device not supported|not supported on (this|the) (device|GPU)|No supported GPU",
-        "the tool doesn't know this GPU: install the one of a newer CUDA toolkit; gVisor hides GPUs too",
-    ),
-    (
-        r"InterprocessLock|nsight-compute-lock",
-        "another ncu holds its lock, or may not share it: wait, or remove the file",
-    ),
-)
-"""The tools' messages and their remedies (NVIDIA's page on ERR_NVGPUCTRPERM; Nsight Compute's manual, FAQ)."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +118,8 @@ def examine_tools() -> list[MachineFinding]:
 
 def refusal(said: str) -> str | None:
     """Say what to do about a tool that printed this; None where it says nothing that is known."""
-    return next((remedy for pattern, remedy in _REFUSALS if re.search(pattern, said)), None)
+    known = yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text(encoding="utf-8"))
+    return next((str(one["remedy"]) for one in known if re.search(one["pattern"], said)), None)
 
 
 def folder_for(target: Target, chosen: Path | None, results: Path, kind: str) -> Path:
