@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,6 @@ from harness.workspace.workspace import Workspace
 DATA = Path(__file__).parent / "data"
 WORKSPACE = Path(__file__).parent / "workspace"
 CALLS = Calls("plain", 1)
-MARKED = "fedcba9876543210" * 2
 
 
 def target(solution: str = "overrun") -> Target:
@@ -46,8 +46,9 @@ def bench(of: Target, builds: tuple[ExtensionBuild, ...] = ()) -> Iterator[Bench
     folder = make_folder()
     try:
         sandbox = Sandbox(str(folder), (), os.path.expanduser("~"), os.getpid())
-        environment = {**os.environ, MARK: MARKED}
-        yield Bench(of, folder, environment, MARKED, sandbox, folder / "files" / "solution.py", builds)
+        mark = secrets.token_hex(16)  # its own: processes with it are ended, and tests run side by side
+        environment = {**os.environ, MARK: mark}
+        yield Bench(of, folder, environment, mark, sandbox, folder / "files" / "solution.py", builds)
     finally:
         remove_folder(folder)
 
