@@ -119,7 +119,8 @@ def kernelbench(
         f"{len(found.kept)} were here already; {len(found.left_out)} left out"
     )
     if found.left_out:
-        raise typer.Exit(exit_codes.USAGE if found.is_empty else exit_codes.FAILED)
+        is_any_here = found.problems or found.solutions or found.kept
+        raise typer.Exit(exit_codes.FAILED if is_any_here else exit_codes.USAGE)
 
 
 def _report(context: typer.Context, root: Path, made: list[Path]) -> None:

@@ -25,7 +25,8 @@ def measure(
     found: Evaluations = {}
     _add(found, evaluate(tasks))
     for _ in range(terms.policy.remeasure):
-        suspects = [task for task in tasks if _is_suspect(task, found, terms)]
+        known = ((task, found.get((task.problem.name, task.solution.name), [])) for task in tasks)
+        suspects = [task for task, own in known if needs_another_measurement(subject_of(task), own, terms)]
         if not suspects:
             break
         names = ", ".join(f"{task.problem.name}/{task.solution.name}" for task in suspects)
@@ -75,11 +76,6 @@ def other_settings(evaluations: Iterable[Evaluation], config: Config, with_timin
 def subject_of(task: Task) -> Judged:
     """The task's solution, not judged yet."""
     return Judged(task.problem.name, task.solution.name, task.solution.about.expected_verdict)
-
-
-def _is_suspect(task: Task, found: Evaluations, terms: Terms) -> bool:
-    evaluations = found.get((task.problem.name, task.solution.name), [])
-    return needs_another_measurement(subject_of(task), evaluations, terms)
 
 
 def _add(found: Evaluations, evaluations: Iterable[Evaluation]) -> None:

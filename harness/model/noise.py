@@ -201,7 +201,8 @@ def _probe(measured: MetricTiming) -> Iterator[str]:
 def _busy_memory(measured: MetricTiming) -> Iterator[str]:
     """Say where the device's memory was busy before one arm's turns more than before the other's, or before both, which
     cancels only if both are bound by memory."""
-    baseline, solution = (_fills_ns(measured, arm) for arm in _judged(measured))
+    fills_ns = [(turn.arm, turn.fill_ns) for turn in measured.turns if turn.fill_ns]
+    baseline, solution = ([ns for arm, ns in fills_ns if arm == one] for one in _judged(measured))
     if not baseline or not solution:
         return
     before, other = median(baseline), median(solution)
@@ -218,10 +219,6 @@ def _busy_memory(measured: MetricTiming) -> Iterator[str]:
             f"{shown}, before the solution was loaded {_us(still)}: {somebody}; at most {_percent(_WIDEST_FILL, 0)} "
             "more is ranked"
         )
-
-
-def _fills_ns(measured: MetricTiming, arm: ArmName) -> list[int]:
-    return [turn.fill_ns for turn in measured.turns if turn.arm == arm and turn.fill_ns]
 
 
 def _throttled(measured: MetricTiming) -> Iterator[str]:

@@ -112,14 +112,9 @@ def fastest_baseline(timing: Timing) -> OverBaseline | None:
     if len(alike) < 2:
         return None
     fastest = min(alike, key=timing.time_ns)
-    others = (baseline for baseline in alike if baseline != fastest)
-    ties = tuple(other for other in others if _may_be_as_fast(timing, other, fastest))
+    ratios = {other: timing.ratio(other, fastest) for other in alike if other != fastest}
+    ties = tuple(other for other, ratio in ratios.items() if ratio is None or ratio.low <= 1)
     return OverBaseline(fastest, timing.time_ns(fastest), timing.speedup_over(fastest), ties)
-
-
-def _may_be_as_fast(timing: Timing, other: Baseline, fastest: Baseline) -> bool:
-    ratio = timing.ratio(other, fastest)
-    return ratio is None or ratio.low <= 1
 
 
 def missed_precision(timing: Timing, config: TimingConfig) -> str | None:

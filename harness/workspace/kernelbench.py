@@ -39,10 +39,6 @@ class Imported:
     left_out: list[str] = field(default_factory=list)
     without_model_new: list[str] = field(default_factory=list)
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.problems or self.solutions or self.kept)
-
 
 def import_kernelbench(
     workspace: Workspace, checkout: Path, levels: Sequence[int] = (), runs: Sequence[str] = ()
