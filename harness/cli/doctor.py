@@ -36,7 +36,7 @@ def doctor(
 
 def _show_findings(json: bool) -> None:
     findings = tools.examine()
-    usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
+    usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.state == "good"]
     if json:
         print_json({"findings": [asdict(finding) for finding in findings], "usable": usable}, indent=2)
     else:

@@ -166,7 +166,9 @@ def accept_run(
     known = {(p, s) for p in workspace.problem_names() for s in workspace.solution_names(p)}
     not_judged = [evaluation for evaluation in evaluations if _needs_gpu(evaluation, workspace)]
     new = [accept(evaluation) for evaluation in evaluations if evaluation not in not_judged]
-    kept = merged(_without(old, not_judged), new, known)
+    # What was accepted of them on the same device goes: they can't be judged there any more.
+    needy = {(e.problem.name, e.solution.name, device_of(e.environment)) for e in not_judged}
+    kept = merged((entry for entry in old if _key(entry) not in needy), new, known)
     write(path, kept)
     still = set(map(_key, kept))
     gone = sum(_key(entry) not in still for entry in old)
@@ -193,12 +195,6 @@ def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
     (now,) = workspace.solutions(evaluation.problem.name, [evaluation.solution.name])
     elsewhere = now.about.needs_gpu or not now.about.runs_on(evaluation.environment.compute_capability)
     return evaluation.verdict is Verdict.UNSUPPORTED and elsewhere
-
-
-def _without(old: Iterable[Accepted], not_judged: Sequence[Evaluation]) -> list[Accepted]:
-    """Remove what was accepted of them on the same device: they can't be judged there any more."""
-    gone = {(e.problem.name, e.solution.name, device_of(e.environment)) for e in not_judged}
-    return [entry for entry in old if _key(entry) not in gone]
 
 
 def _refusal(evaluation: Evaluation, workspace: Workspace) -> str | None:

@@ -111,7 +111,3 @@ class MachineFinding:
     state: Literal["good", "missing", "warning"]
     detail: str
     remedy: str | None = None
-
-    @property
-    def is_good(self) -> bool:
-        return self.state == "good"

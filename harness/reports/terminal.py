@@ -86,15 +86,9 @@ def _parts(blocks: Sequence[Block]) -> Iterator[RenderableType]:
         elif isinstance(block, Prose):
             yield Text(harmless(block.text), style=_STYLES[block.tone])
         elif isinstance(block, Table):
-            yield from _table(block)
+            yield _Fitting(block)
         else:
             yield _facts(block)
-
-
-def _table(table: Table) -> Iterator[RenderableType]:
-    yield _Fitting(table)
-    if table.most is not None and len(table.rows) > table.most:
-        yield Text(f"… and {len(table.rows) - table.most} more", style="dim")
 
 
 @dataclass(frozen=True)
@@ -127,6 +121,8 @@ class _Fitting:
         yield grid
         if left_out := [column.head or "notes" for number, column in enumerate(columns) if number not in shown]:
             yield Text(f"too narrow for: {', '.join(left_out)}", style="dim")
+        if more_rows := len(self.table.rows) - len(rows):
+            yield Text(f"… and {more_rows} more", style="dim")
 
 
 def _least_width(column: Column, cells: Sequence[Words]) -> int:

@@ -47,7 +47,7 @@ def test_the_doctor_says_what_nvml_tells(
     monkeypatch.setattr(nvml_module, "load_library", lambda: nvml)
     found = diagnosis._nvml()
     assert (found.name, found.state, found.detail) == ("NVML", state, detail)
-    assert (found.remedy is None) == found.is_good
+    assert (found.remedy is None) == (found.state == "good")
 
 
 def test_the_doctor_names_the_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_the_doctor_has_nvcc_compile_a_kernel(
     assert (found.name, found.state) == ("nvcc beside sim", state)
     assert found.detail.startswith("nvcc 13.0.88 ")
     assert detail in found.detail
-    assert (found.remedy is None) == found.is_good
+    assert (found.remedy is None) == (found.state == "good")
 
 
 def test_the_doctor_says_what_an_nvcc_would_be_good_for(monkeypatch: pytest.MonkeyPatch) -> None:
