@@ -165,20 +165,17 @@ def scores_table(scores: Sequence[KernelBenchScore]) -> Report:
     rows = []
     for score in scores:
         speeds = [score.fast_p[p] for p in shown] if score.fast_p else [None] * len(shown)
+        shares = (*speeds, score.geometric_mean, *score.pass_at_k.values())
         rows.append(
             (
                 *(score.gpu, str(score.level), score.run),
                 *map(str, (score.problems, score.samples, score.correct)),
-                *map(_number, (*speeds, score.geometric_mean, *score.pass_at_k.values())),
+                *("—" if one is None else f"{one:.4f}" for one in shares),
                 *map(str, (score.invalid_problems, score.not_judged, score.not_timed)),
             )
         )
     columns = [Column("GPU"), Column("level"), Column("run")]
     return Report([Table(columns + list(map(number, [*heads, "invalid", "not judged", "not timed"])), rows)])
-
-
-def _number(value: float | None) -> str:
-    return "—" if value is None else f"{value:.4f}"
 
 
 def _eval_results(samples: Iterable[KernelBenchSample]) -> dict[str, Any]:

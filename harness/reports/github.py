@@ -99,16 +99,13 @@ def _command(kind: str, report: GateReport, judged: Judged, finding: GateFinding
         "title": clipped(title, _LONGEST_TITLE),
     }
     message = "\n".join([finding.message, *([place.text] if place.text else []), f"next: {finding.next_step}"])
-    written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    escaped = ((name, _data(value).replace(":", "%3A").replace(",", "%2C")) for name, value in properties.items())
+    written = ",".join(f"{name}={value}" for name, value in escaped)
     return f"::{kind} {written}::{_data(clipped(message, _LONGEST_MESSAGE))}"
 
 
 def _data(text: str) -> str:
     return harmless(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _row(judged: Judged) -> str:

@@ -66,16 +66,12 @@ def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
     measured = [(m.entry, interval) for s in found for m in s if (interval := m.entry.speedup)]
     if not measured:
         raise UsageError("--plot: none of these evaluations was timed, so there is nothing to draw")
-    facts = [_facts(entry) for entry, _ in measured]
+    facts = [(one_line(e.solution), one_line(e.environment_label), f"config {e.config}") for e, _ in measured]
     shared = [values[0] for values in zip(*facts, strict=True) if len(set(values)) == 1]
     named = [", ".join(fact for fact in own if fact not in shared) or own[0] for own in facts]
     times = [datetime.fromisoformat(entry.started_at) for entry, _ in measured]
     drawn = [Measurement(*one) for one in zip(named, times, (interval for _, interval in measured), strict=True)]
     save({path: history(one_line(measured[0][0].problem), ", ".join(shared), drawn)})
-
-
-def _facts(entry: Entry) -> tuple[str, ...]:
-    return one_line(entry.solution), one_line(entry.environment_label), f"config {entry.config}"
 
 
 def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
