@@ -20,6 +20,7 @@ void free_device_memory(void* pointer) {
 struct CudaAllocator final : c10::Allocator {
   c10::DataPtr allocate(size_t nbytes) override {
     check_device_is_well();
+    if (!nbytes) return {nullptr, cuda_device};  // as torch's own: kernels ask whether there is a bias
     void* pointer = sim_device_alloc(nbytes);
     TORCH_CHECK_WITH(OutOfMemoryError, pointer, "CUDA out of memory. Tried to allocate ", nbytes, " bytes.");
     return {pointer, pointer, &free_device_memory, cuda_device};

@@ -123,3 +123,12 @@ __global__ void as_cuda_halves(const at::Half* in, at::BFloat16* out) {
 }
 
 CASE(torch_halves) { as_cuda_halves<<<1, 32>>>(buffers.at<at::Half>(0), buffers.at<at::BFloat16>(1)); }
+
+__global__ void add_if_there(const float* in, const float* bias, float* out) {
+  out[threadIdx.x] = in[threadIdx.x] + (bias ? bias[threadIdx.x] : 1.0f);
+}
+
+CASE(empty_tensor_has_no_address) {
+  torch::Tensor bias = torch::empty({0}, torch::dtype(torch::kFloat).device(torch::kCUDA));
+  add_if_there<<<1, 32>>>(buffers.at<float>(0), bias.data_ptr<float>(), buffers.at<float>(1));
+}

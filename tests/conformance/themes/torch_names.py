@@ -61,4 +61,10 @@ CASES = (
         (ints(32).half(),),
         lambda x: ((x + 1) * 2).bfloat16(),
     ),
+    case(
+        "empty_tensor_has_no_address",
+        "torch's operators between launches",
+        (ints(32).float(),),
+        lambda x: x + 1,
+    ),
 )
