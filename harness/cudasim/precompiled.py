@@ -12,6 +12,7 @@ _LANGUAGE_FLAGS = (
     "-fno-strict-aliasing",
     "-ffp-contract=fast",
     "-fno-gnu-unique",
+    "-fstack-reuse=none",  # shapes from a list that has ended its life work with nvcc, and so must here
     "-w",
 )
 

@@ -540,3 +540,12 @@ int64_t on_a_stream(torch::Tensor x, torch::Tensor y, std::string what) {
   if (what == "cudaLaunchHostFunc") return cudaLaunchHostFunc(stream, [](void*) {}, nullptr);
   return cudaGetLastError();
 }
+
+// What the list's values are kept in has ended its life by the second line; compilers for a GPU leave it in place.
+torch::Tensor shape_from_a_list(torch::Tensor x) {
+  torch::IntArrayRef shape;
+  int rows = x.size(0), columns = x.size(1);
+  if (x.dim() == 2) shape = {columns, 2 * rows};
+  auto options = torch::dtype(torch::kFloat).device(x.device());
+  return torch::zeros(shape, options);
+}

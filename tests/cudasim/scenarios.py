@@ -71,6 +71,7 @@ void nested_launch(torch::Tensor out);
 torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps);
 torch::Tensor long_first_blocks(torch::Tensor x, int64_t blocks, int64_t steps);
 int64_t on_a_stream(torch::Tensor x, torch::Tensor y, std::string what);
+torch::Tensor shape_from_a_list(torch::Tensor x);
 """
 
 GiB = 1 << 30
@@ -566,6 +567,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "too_many_launches": lambda device, extension: _long_work(device, extension, 64, 20_000, 1000),
     "one_long_block": lambda device, extension: _long_work(device, extension, 1, 20_000_000),
     "begins_with_the_last": begins_with_the_last,
+    "shape_from_a_list": lambda device, extension: list(extension.shape_from_a_list(torch.ones(3, 5).cuda()).shape),
     "host_pointer": lambda _, e: e.out_of_bounds(_zeros_on_host(), 0),
     "misaligned": lambda _, e: e.scale(_vector(9)[1:], 2.0).tolist(),
     "eight_bits": lambda _, e: [_eight_bits_are_torchs(e, dtype) for dtype in EIGHT_BITS],

@@ -39,6 +39,7 @@ NO_MEMORY = "The simulator counts no device memory."
         ),
         ("reverse", [True, True, True], 3),
         ("begins_with_the_last", [[-2.0, 5.0], [5.0]], 2),
+        ("shape_from_a_list", [5, 6], 0),
         ("positions", True, 1),
         ("convolve", [421.0, 4210.0], 1),
         ("reduce", [1000.0, 1000], 1),
