@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ _BEARABLE_OPERATIONS = 10**10
 """The most that a call takes where nothing smaller shows whether values are right: some minutes for a case."""
 _UNITS = (32, 8, 4)
 _SCALES = tuple(2**power for power in range(1, 25))
+_NUMBER = re.compile(r"\b\d+\b")
 
 
 def with_shrunk_case(full: Setting) -> Iterator[Problem]:
@@ -57,6 +59,17 @@ def with_bearable_case(full: Setting) -> Iterator[Problem]:
     _, smallest = next(_shrunk(full, reversed(candidates)), (None, None))
     if smallest is not None and _is_bearable(smallest) and _has_answer(smallest):
         yield smallest.problem
+
+
+def with_fitting_case(full: Setting, texts: Iterable[str]) -> Iterator[Problem]:
+    """The problem with small cases that keep the sizes which a solution's texts name: its kernels may be made for them.
+    None where they name no size."""
+    named = {int(number) for text in texts for number in _NUMBER.findall(text)}
+    sizes = {**_module_sizes(full), **_sizes_of_inputs(full)}
+    free = {name: value for name, value in sizes.items() if named.isdisjoint(_parts(value))}
+    for _, small in _shrunk(full, _candidates(free) if len(free) < len(sizes) else ()):
+        if _is_small(small, _ROOM) and _has_answer(small):
+            yield small.problem
 
 
 def describe_shrunk(problem: Problem) -> str:
@@ -116,8 +129,12 @@ def _sizes_of_inputs(full: Setting) -> dict[str, Any]:
 
 def _is_size(value: Any) -> bool:
     """Say whether it is a whole number, or a tuple or list of them."""
-    parts = value if isinstance(value, (tuple, list)) else [value]
+    parts = _parts(value)
     return bool(parts) and all(type(part) is int for part in parts)
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (tuple, list)) else [value]
 
 
 def _reduced(name: str, value: Any, scale: int, unit: int) -> Any:

@@ -24,7 +24,7 @@ from harness.referee.inputs.structure import structure_of
 from harness.referee.judgement import UnfairVariant
 from harness.referee.sampling import is_oracle_cheap
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.shrinking import SHRUNK, describe_shrunk, with_bearable_case, with_shrunk_case
+from harness.referee.shrinking import SHRUNK, describe_shrunk, with_bearable_case, with_fitting_case, with_shrunk_case
 from harness.referee.trial import Trial
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
@@ -126,7 +126,7 @@ class SimulatedTrial(Trial):
         """Check the shrunk case after the full one. Raises: SolutionFailed."""
         compared = list(self.found.checks)
         try:
-            traced += self._check_shrunk()
+            traced += self._check_shrunk() if compared else self._check_shrunk_or_fitting(full)
         except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
             if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
                 raise
@@ -204,6 +204,21 @@ class SimulatedTrial(Trial):
                 if not self._shrink():
                     raise
                 self._load_anew()
+
+    def _check_shrunk_or_fitting(self, full: Setting) -> list[TracedCase]:
+        """Check the shrunk case, of which all depends. If it fails, one that the solution's kernels may be made for
+        decides, and the solution is marked as fragile. Raises: SolutionFailed, InvalidProblem."""
+        try:
+            return self._check_shrunk()
+        except SolutionFailed as error:
+            wrong = [one for one in self.found.checks if not one.passed]
+            is_final = error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED)
+            if is_final or not self._shrink(with_fitting_case(full, self.job.solution_ref.files.values())):
+                raise
+            self.found.fragile += wrong
+            self.found.remarks.append(f"{SHRUNK}: fragile: {error}")
+            self._load_anew()
+            return self._check_shrunk()
 
     def _confirmed(self, late: SolutionFailed) -> SolutionFailed:
         """A turn at the full shape that took too long: no fault unless one of the shrunk case does, too, since a block

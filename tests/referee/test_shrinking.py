@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.referee.setting import Setting
-from harness.referee.shrinking import SHRUNK, with_bearable_case, with_shrunk_case
+from harness.referee.shrinking import SHRUNK, with_bearable_case, with_fitting_case, with_shrunk_case
 from tests.problem_text import problem_text
 from tests.referee.in_process import setting_of
 
@@ -105,3 +105,19 @@ def test_what_is_never_small_has_a_case_that_can_be_run_whole(
     setting = setting_of(tmp_path, problem_text("x * 2", f"torch.rand({shape})", constants="batch_size = 64"))
     assert list(with_shrunk_case(setting)) == []
     assert [problem.cases[SHRUNK].constants for problem in with_bearable_case(setting)] == constants
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("TILE = 64", None),
+        ("k128[i]", None),
+        ("WIDE = 128", {"M": 512, "K": 2048}),
+        ("1024 x 128", {"K": 1024}),
+        ("128 x 1024 x 4096", None),
+    ],
+)
+def test_sizes_that_a_solution_names_can_be_kept(tmp_path: Path, text: str, first: Mapping[str, object] | None) -> None:
+    setting = setting_of(tmp_path, product("M = 1024\nK = 4096\nN = 128"))
+    found = (problem.cases[SHRUNK].constants for problem in with_fitting_case(setting, ["", text]))
+    assert next(found, None) == first

@@ -557,6 +557,20 @@ def test_beside_a_shrunk_case_the_full_shape_decides(
 
 
 @pytest.mark.usefixtures("auditor", "small_simulator")
+@pytest.mark.parametrize(("text", "is_judged"), [("WIDTH = 5000", True), ("WIDTH = 500", False)])
+def test_a_kernel_that_fails_at_other_sizes_than_it_names_is_judged_in_a_case_that_keeps_those(
+    tmp_path: Path, text: str, is_judged: bool
+) -> None:
+    trial, found = tried_at_a_large_shape_alone(tmp_path, computing(lambda x: x.view(-1, 5000) * 2))
+    trial.job = replace(trial.job, solution_ref=replace(trial.job.solution_ref, files={"solution.py": text}))
+    with nullcontext() if is_judged else pytest.raises(SolutionFailed, match="full shape"):
+        trial.check()
+    assert [(check.case, check.passed) for check in found.checks] == [("shrunk", True)] * len(found.checks)
+    assert bool(found.checks) is is_judged
+    assert ("shrunk: shrunk by the referee to rows = 128" in found.remarks) is is_judged
+
+
+@pytest.mark.usefixtures("auditor", "small_simulator")
 @pytest.mark.parametrize(
     ("model", "words"), [(WrongAtItsShape, ["right", "sizes"]), (computing(lambda x: x * 3), ["values", "outside"])]
 )
