@@ -521,6 +521,28 @@ def mixed_devices(device: SimDevice, extension: Any) -> object:
     return torch.rand(3, device="cuda") + torch.rand(3)
 
 
+def mixed_devices_in_a_list(device: SimDevice, extension: Any) -> object:
+    return torch.cat([torch.rand(3, device="cuda"), torch.rand(3)])
+
+
+def rows_chosen_from_another_device(device: SimDevice, extension: Any) -> object:
+    return nn.functional.embedding(torch.tensor([1], device="cuda"), torch.rand(3, 2))
+
+
+def index_on_the_host(device: SimDevice, extension: Any) -> object:
+    """An index in brackets may lie there on a GPU as well."""
+    x = torch.arange(3.0, device="cuda")
+    x[torch.tensor([0])] = torch.tensor(5.0)
+    return x[torch.tensor([2, 0])].tolist()
+
+
+def traced(device: SimDevice, extension: Any) -> object:
+    convolution = nn.Conv2d(1, 2, 3).cuda().requires_grad_(False)
+    module = torch.jit.trace(convolution, torch.rand(1, 1, 4, 4, device="cuda"))
+    x = torch.rand(1, 1, 5, 5, device="cuda")
+    return torch.equal(module(x), convolution(x))
+
+
 def _long_work(device: SimDevice, extension: Any, blocks: int, steps: int, launches: int = 1) -> object:
     """How long it took, with a fifth of a second for all launches together."""
     device.limit_work(0.2)

@@ -63,6 +63,8 @@ NO_MEMORY = "The simulator counts no device memory."
         ("torch_modules", [True, True, 0], 0),
         ("inference_mode", [False, False, False, False, [5.0, 5.0, 5.0, 5.0], True, True], 0),
         ("torch_operators", [True, True, True], 0),
+        ("index_on_the_host", [2.0, 5.0], 0),
+        ("traced", True, 0),
         ("lazy_conjugates", [True] * 10, 0),
         ("sparse_parts", dict.fromkeys(("csr", "csc", "bsr", "bsc", "coo"), True), 0),
     ],
@@ -159,6 +161,8 @@ def test_a_library_s_call_beyond_an_allocation_is_named(outcomes: Outcomes) -> N
         ("sparse_product", ("harness-sim-unsupported:", "sparse")),
         ("sparse_to_dense", ("harness-sim-unsupported:", "sparse")),
         ("mixed_devices", ("same device",)),
+        ("mixed_devices_in_a_list", ("same device",)),
+        ("rows_chosen_from_another_device", ("same device",)),
     ],
 )
 def test_what_cannot_be_simulated_is_told(outcomes: Outcomes, scenario: str, words: tuple[str, ...]) -> None:

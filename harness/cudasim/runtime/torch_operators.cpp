@@ -73,12 +73,13 @@ std::vector<c10::IValue> written(const c10::FunctionSchema& schema, const torch:
   return found;
 }
 
-// Indices may lie on the CPU, and a scalar tensor may be mixed in, as on a GPU.
+// A scalar tensor may be mixed in, as on a GPU, and so may the lists of indices in brackets.
 void refuse_mixed_devices(const c10::FunctionSchema& schema, const c10::IValue& value, const Aliases& aliases) {
+  if (value.isTensorList())
+    for (const Tensor& tensor : value.toTensorVector()) refuse_mixed_devices(schema, tensor, aliases);
   if (!value.isTensor() || !value.toTensor().defined()) return;
   const Tensor& tensor = value.toTensor();
   if (tensor.dim() == 0 || !tensor.device().is_cpu() || aliases.is_alias(tensor)) return;
-  if (schema.name().find("index") != std::string::npos) return;
   TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (",
               schema.name(), ")");
 }
@@ -291,7 +292,8 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("fill_.Scalar", &fill_scalar);
   library.impl("zero_", &zero_);
   // These choose their algorithm by the device: below here there would be no kernel for CUDA's.
-  library.impl("convolution", on_cpu());
+  library.impl("convolution", as_it_is<c10::DispatchKey::CPU>());  // a composite, of which jit.trace keeps the part
+  library.impl("_convolution", on_cpu());
   library.impl("convolution_backward", on_cpu());
   library.impl("_thnn_fused_lstm_cell", &lstm_cell);
   library.impl("_thnn_fused_gru_cell", &gru_cell);
