@@ -125,6 +125,12 @@ ON_ONE_PATH = """if n > 0:
         value = twice(tl.load(x + at, mask=at < n))
     tl.store(y + at, value, mask=at < n)"""
 BREAKS_OFF = "for _ in range(2):\n        break\n    " + KERNEL
+LOOPS = """value = tl.zeros((BLOCK,), tl.float32)
+    for step in range(0, n, n):
+        value += twice(tl.load(x + at + step.to(tl.int64), mask=at < n))
+    for step in tl.range(1, 2):
+        value *= step.to(tl.float32)
+    tl.store(y + at, value, mask=at < n)"""
 BY_WORDS = """is_even = at % 2 == 0
     value = twice(tl.load(x + at, mask=at < n))
     tl.store(y + at, value, mask=at < n and is_even)
@@ -320,6 +326,7 @@ SOLUTIONS: dict[str, tuple[Any, ...]] = {
         QUOTED.replace("    at = ", "    for _ in range(2):\n        break\n    at = ", 1),
     ),
     "masked_by_words": (Verdict.PASSED, BY_WORDS, CALL),
+    "counts_in_loops": (Verdict.PASSED, LOOPS, CALL),
     "asks_both": (Verdict.MEMORY_ERROR, ASKS_BOTH, CALL),
     "by_own_buffers": (Verdict.PASSED, KERNEL, CALL.replace("(x, y", "(Buffer(x), Buffer(y)"), BUFFER),
     "refused_with_own_buffers": (Verdict.COMPILE_ERROR, BREAKS_OFF, CALL.replace("(x, y", "(Buffer(x), y"), BUFFER),
