@@ -15,6 +15,7 @@ from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.oracle import Oracle, copied
+from harness.referee.answers.perturbed import is_noisy
 from harness.referee.answers.uncast import HALVES
 from harness.referee.setting import Setting
 from harness.referee.tolerance import MARGIN, MOVED_SHARE, TOLD_BY, ErrorEvidence, distance, distances_by_choice
@@ -29,9 +30,9 @@ _CUT = 1.25 / MARGIN
 _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 """Results are off by so many units in the last place. Off by four times as many, the answer must be more than twice as
 far off."""
-_RUNS, _FIRST_RUNS, _VAIN_RUNS = 64, 4, 12
-"""The most runs with results a little off. If the first four explain nothing, choices don't; nor if later twelve don't
-explain more."""
+_RUNS, _FIRST_RUNS, _VAIN_RUNS = 64, 6, 24
+"""The most runs with results a little off. If the first six, one of each kind, explain nothing, choices don't; nor if
+later on so many don't explain more."""
 
 
 def loosened(
@@ -106,25 +107,26 @@ class _AfterChoices:
     tolerance: Tolerance
 
     def __post_init__(self) -> None:
-        self._is_outside = ~self._agrees(self.got, self.want)
+        self.is_outside = ~self._agrees(self.got, self.want)
         self.is_eager = self.got == self.eager
         self._is_own = self.is_eager | self._agrees(self.got, self.own)
         self._is_near = torch.zeros_like(self._is_own)
         self._has_stayed = torch.zeros_like(self._is_own)
         self._runs = self._moved = 0
 
-    def add(self, near: torch.Tensor) -> None:
-        """Add a run with results a little off."""
-        stays = self._agrees(near, self.own)
+    def add(self, near: torch.Tensor, is_noisy: bool) -> None:
+        """Add a run with results a little off; only those at random tell what stays."""
         self._is_near |= self._agrees(self.got, near)
-        self._has_stayed |= stays
-        self._moved += int((~stays).sum())
-        self._runs += 1
+        if is_noisy:
+            stays = self._agrees(near, self.own)
+            self._has_stayed |= stays
+            self._moved += int((~stays).sum())
+            self._runs += 1
 
     @property
     def unexplained(self) -> int:
         """The number of values outside that nothing excuses."""
-        return int((self._is_outside & ~self.excused).sum())
+        return int((self.is_outside & ~self.excused).sum())
 
     @property
     def excused(self) -> torch.Tensor:
@@ -152,17 +154,18 @@ def _after_choices(
     want = oracle.answer(inputs)
     own = oracle.following(inputs, noted.choices, want) or want
     values = list(map(_AfterChoices, got, want, own, eager, held_to))
-    first = left = sum(one.unexplained for one in values)
+    outside = sum(int(one.is_outside.sum()) for one in values)
+    left = sum(one.unexplained for one in values)
     in_vain = 0
     for seed in range(_RUNS):
-        if not left or in_vain == (_FIRST_RUNS if left == first else _VAIN_RUNS):
+        if not left or in_vain == (_FIRST_RUNS if left == outside else _VAIN_RUNS):
             break
         try:
             near = oracle.choosing(inputs, seed, want)
         except InvalidProblem:  # it makes indices of what it computes
             break
         for one, other in zip(values, near or (), strict=near is not None):
-            one.add(other)
+            one.add(other, is_noisy(seed))
         before, left = left, sum(one.unexplained for one in values)
         in_vain = in_vain + 1 if left == before else 0
     return values

@@ -19,7 +19,7 @@ from harness.referee.answers.perturbed import Float8Sums, as_kernels_choose, per
 from harness.referee.answers.placed import Placed
 from harness.referee.answers.reference import Reference, blamed_on
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
-from harness.referee.answers.serial_sums import serially
+from harness.referee.answers.serial_sums import serially, unfused
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32, tf32_allowed
 from harness.referee.answers.uncast import Uncast
 from harness.sandbox.memory import available_bytes
@@ -268,7 +268,7 @@ class Oracle:
         """Run the reference with products of float8 numbers as tensor cores add them up; None where it has none."""
         if not self._reference.may_use_float8:
             return None
-        with Float8Sums(0) as mode:
+        with unfused(), Float8Sums(0) as mode:
             outputs = self._run(self._native, copied(inputs))
         return outputs if mode.count else None
 

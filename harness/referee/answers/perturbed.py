@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -39,7 +40,15 @@ _COUNTING = {_aten.sum, _aten.cumsum, _aten.count_nonzero}
 _CONVOLUTIONS = {_aten.convolution, _aten._convolution, _aten.cudnn_convolution}
 _SUMS = {_aten.sum, _aten.mean, _aten.cumsum, _aten.mm, _aten.bmm, _aten.addmm, _aten.baddbmm, *_CONVOLUTIONS}
 _PRODUCTS = {_aten.mm, _aten.bmm, _aten.addmm, _aten.baddbmm}
-_MULTIPLYING = {_aten._to_copy, _aten.clone, _aten.mul, _aten.div}
+_SCALING = {_aten.mul, _aten.div, _aten.mul_, _aten.div_}
+_MOVING = {
+    *(_aten._to_copy, _aten.clone, _aten._unsafe_view, _aten.cat, _aten.stack, _aten.index, _aten.index_select),
+    *(_aten.gather, _aten.embedding, _aten.repeat, _aten.constant_pad_nd, _aten.where, _aten.masked_fill),
+    *(_aten.flip, _aten.roll, _aten.tril, _aten.triu, _aten.neg, _aten.abs, _aten.relu),
+}
+"""Operations whose results are numbers that they were given, but for zeros and signs."""
+_SHARED = 8
+"""The least number of values of float8 that have one scale."""
 _FEW_TERMS = 64
 """The number of terms whose sum is off as other results are; by the square root of how many times as many, more."""
 _UNIT_OF_FLOAT8_SUMS = 2.0**-12
@@ -74,20 +83,32 @@ def as_kernels_choose(seed: int) -> Iterator[None]:
 @dataclass(frozen=True)
 class _KernelKind:
     """The errors of a kind of kernel: results in float32 are off by so many `units` in the last place, sums by units of
-    their terms, and convolutions as far as tf32 errs; results in half precision by a unit; divisions by tensors
-    multiply by their reciprocals."""
+    their terms, and convolutions as far as tf32 errs; results in half precision by a unit; divisions by tensors, or by
+    constants, too, multiply by reciprocals."""
 
-    units: float
+    units: float = 0.0
     rounds_halves: bool = False
     by_reciprocals: bool = False
+    of_constants: bool = False
+
+    def multiplies_by_reciprocal_of(self, divisor: Any) -> bool:
+        return self.by_reciprocals and (is_floating(divisor) or self.of_constants)
+
+    @property
+    def is_noisy(self) -> bool:
+        return self.units > 0 or self.rounds_halves
 
 
 _KINDS = (
-    _KernelKind(8.0, rounds_halves=True),
-    _KernelKind(0.0, by_reciprocals=True),
-    _KernelKind(8.0),
-    _KernelKind(0.0),
+    *(_KernelKind(8.0, rounds_halves=True), _KernelKind(8.0, rounds_halves=True)),
+    *(_KernelKind(by_reciprocals=True), _KernelKind(rounds_halves=True, by_reciprocals=True, of_constants=True)),
+    *(_KernelKind(8.0), _KernelKind()),
 )
+
+
+def is_noisy(seed: int) -> bool:
+    """Say whether results are off at random as_kernels_choose()."""
+    return _KINDS[seed % len(_KINDS)].is_noisy
 
 
 class _Perturbed(OperatorMode):
@@ -109,7 +130,7 @@ class _Perturbed(OperatorMode):
             with self:
                 return made(*args, **kwargs)
         written = func._schema.arguments[0].alias_info
-        if written is not None and written.is_write:  # such as x *= y
+        if isinstance(args[0], torch.Tensor) and written is not None and written.is_write:  # such as x *= y
             before = [args[0].clone(), *args[1:]]
             return args[0].copy_(self._off(func(*args, **kwargs), func, before, kwargs))
         result = func(*args, **kwargs)
@@ -136,7 +157,7 @@ class _PerturbedForChoices(_Perturbed):
         self._kind = kind
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        if func is _aten.div.Tensor and self._kind.by_reciprocals and all(map(is_floating, args)):
+        if func is _aten.div.Tensor and is_floating(args[0]) and self._kind.multiplies_by_reciprocal_of(args[1]):
             return args[0] * (1 / args[1])
         return super().__torch_dispatch__(func, types, args, kwargs)
 
@@ -168,7 +189,8 @@ class _PerturbedForChoices(_Perturbed):
     ) -> torch.Tensor:
         """The most by which a sum may be off for its terms, where these cancel."""
         terms = _terms(packet, args, kwargs, result)
-        size = _size_of_sum(packet, args, kwargs, result, terms if packet is _aten.mean else 1.0)
+        squares = _in_double(packet, [one.double() ** 2 if is_floating(one) else one for one in args], kwargs)
+        size = result.abs() + squares.abs().sqrt() / (terms**0.5 if packet is _aten.mean else 1.0)
         is_tf32 = packet in _CONVOLUTIONS and torch.backends.cudnn.allow_tf32
         units = _UNITS_OF_TF32 if is_tf32 else self._units * max(1.0, terms / _FEW_TERMS) ** 0.5
         return size * (units * _UNITS[torch.float32])
@@ -187,20 +209,40 @@ class Float8Sums(OperatorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         kwargs, packet = kwargs or {}, func.overloadpacket
         result = func(*args, **kwargs)
-        operands = [one for one in args if isinstance(one, torch.Tensor)]
-        if packet in _PRODUCTS and all(map(self._holds_float8, operands[-2:])):
+        floating = list(filter(is_floating, tree_leaves(args)))
+        if packet in _PRODUCTS and all(map(self._holds_float8, floating[-2:])):
             self.count += 1
-            noise = _noise(result.float(), self._seed).clamp(min=-1 + 2**-23).erfinv() * 2**0.5
-            size = _size_of_sum(packet, args, kwargs, result)
-            return (result + noise * size * _UNIT_OF_FLOAT8_SUMS).to(result.dtype)
-        is_view = func._schema.returns and func._schema.returns[0].alias_info
-        sources = operands if packet in _MULTIPLYING else operands[:1] if is_view else []
-        if isinstance(result, torch.Tensor) and any(map(self._holds_float8, sources)):
-            self._multiples[result] = True
+            return self._off(result, floating[-2], floating[-1], abs(kwargs.get("alpha", 1)))
+        if self._keeps_float8(func, floating, result):
+            self._multiples.update((one, True) for one in filter(is_floating, tree_leaves(result)))
         return result
+
+    def _off(self, result: torch.Tensor, left: torch.Tensor, right: torch.Tensor, factor: float) -> torch.Tensor:
+        left, right = left.double(), right.double()
+        size = factor * ((left @ right).abs() + (left**2 @ right**2).sqrt())
+        noise = _noise(result.float(), self._seed).clamp(min=-1 + 2**-23).erfinv() * 2**0.5
+        off = (result + noise * size * _UNIT_OF_FLOAT8_SUMS).to(result.dtype)
+        return torch.where(result.isfinite(), off, result)
+
+    def _keeps_float8(self, func: Any, floating: Sequence[torch.Tensor], result: Any) -> bool:
+        """Say whether a result holds float8 numbers, or multiples of them, as all `floating` operands do."""
+        packet, given = func.overloadpacket, [self._holds_float8(one) for one in floating]
+        if packet in _SCALING:
+            return any(given) and all(held or _is_scale(one, result) for one, held in zip(floating, given, strict=True))
+        if packet is _aten.copy_:
+            return given[-1:] == [True]
+        shared = func._schema.returns[0].alias_info if func._schema.returns else None
+        moves = packet in _MOVING or (shared is not None and not shared.is_write)
+        return moves and any(given) and all(held or not one.dim() for one, held in zip(floating, given, strict=True))
 
     def _holds_float8(self, tensor: torch.Tensor) -> bool:
         return tensor.dtype in FLOAT8 or tensor in self._multiples
+
+
+def _is_scale(factor: torch.Tensor, result: torch.Tensor) -> bool:
+    """Say whether one factor counts for many numbers, as a scale of float8's does."""
+    different: torch.Tensor = factor.unique()  # type: ignore[no-untyped-call]
+    return factor.numel() < result.numel() or _SHARED * different.numel() <= factor.numel()
 
 
 def _noise(values: torch.Tensor, seed: int) -> torch.Tensor:
@@ -210,16 +252,6 @@ def _noise(values: torch.Tensor, seed: int) -> torch.Tensor:
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
         mixed = (mixed ^ (mixed >> shift)) * factor
     return (mixed >> 8).to(torch.float32) / 2**23
-
-
-def _size_of_sum(
-    packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor, divisor: float = 1.0
-) -> torch.Tensor:
-    """The sizes of sums, which may cancel: of the result and of the root of the sum of squared terms. `divisor`: of a
-    mean, its count."""
-    squares = _in_double(packet, [one * one if is_floating(one) else one for one in args], kwargs)
-    size: torch.Tensor = squares.abs().sqrt() / divisor**0.5 + result.abs()
-    return size
 
 
 def _in_double(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor:

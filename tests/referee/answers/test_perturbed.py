@@ -46,6 +46,12 @@ def test_what_is_computed_in_place_is_as_far_off(context: Callable[[], AbstractC
     assert not torch.equal(in_place, x * 1.1 + x)
 
 
+def test_lists_may_be_changed_in_place() -> None:
+    lists = [torch.rand(8), torch.rand(8)]
+    with perturbed(1, 2.0):
+        torch._foreach_mul_(lists, torch.tensor(2.5))
+
+
 def test_infinities_and_masked_rows_stay() -> None:
     x = torch.tensor([[1.0, -torch.inf], [-torch.inf, -torch.inf]])
     with perturbed(1, 2.0):
