@@ -111,16 +111,13 @@ class _AfterChoices:
         self.is_eager = self.got == self.eager
         self._is_own = self.is_eager | self._agrees(self.got, self.own)
         self._is_near = torch.zeros_like(self._is_own)
-        self._has_stayed = torch.zeros_like(self._is_own)
         self._runs = self._moved = 0
 
     def add(self, near: torch.Tensor, is_noisy: bool) -> None:
-        """Add a run with results a little off; only those at random tell what stays."""
+        """Add a run with results a little off; only those at random tell how much moves."""
         self._is_near |= self._agrees(self.got, near)
         if is_noisy:
-            stays = self._agrees(near, self.own)
-            self._has_stayed |= stays
-            self._moved += int((~stays).sum())
+            self._moved += int((~self._agrees(near, self.own)).sum())
             self._runs += 1
 
     @property
@@ -130,9 +127,8 @@ class _AfterChoices:
 
     @property
     def excused(self) -> torch.Tensor:
-        """The values that are right after the choices of eager, or of a run where others choose as eager does; no
-        NaN."""
-        return (self._is_own | (self._is_near & self._has_stayed)) & ~self.got.isnan()
+        """The values that are right after the choices of eager or of a run; no NaN."""
+        return (self._is_own | self._is_near) & ~self.got.isnan()
 
     @property
     def moved(self) -> float:

@@ -241,8 +241,10 @@ class Float8Sums(OperatorMode):
 
 def _is_scale(factor: torch.Tensor, result: torch.Tensor) -> bool:
     """Say whether one factor counts for many numbers, as a scale of float8's does."""
+    if factor.numel() < result.numel():
+        return True
     different: torch.Tensor = factor.unique()  # type: ignore[no-untyped-call]
-    return factor.numel() < result.numel() or _SHARED * different.numel() <= factor.numel()
+    return _SHARED * different.numel() <= factor.numel()
 
 
 def _noise(values: torch.Tensor, seed: int) -> torch.Tensor:
