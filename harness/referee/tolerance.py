@@ -20,6 +20,7 @@ from harness.model.check import Tolerance
 from harness.referee.answers.choices import Choice
 from harness.referee.answers.comparison import comparison_of, parts_of, within
 from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.kernel_kinds import NOISY
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.output_spec import OutputSpec, dtype_name
 from harness.workspace.problem import LEAST_TOLERANCE
@@ -195,7 +196,7 @@ def _leave_out_choices(
     if not noted.choices:
         return
     for seed in range(_TRIED):
-        near = oracle.choosing(inputs, seed, want)
+        near = oracle.choosing(inputs, NOISY, seed, want)
         if near is None or not all(map(_are_mostly_equal, near, want, units)):
             return
     with oracle.noting() as noted:

@@ -13,9 +13,11 @@ import torch
 
 from harness.model.check import OracleKind
 from harness.referee.answers.choices import Choice, Following, Noting
+from harness.referee.answers.float8_sums import Float8Sums
 from harness.referee.answers.invalid_problem import PROBLEM_ERRORS, InvalidProblem, lacks_memory
+from harness.referee.answers.kernel_kinds import KernelKind, as_kernels_choose
 from harness.referee.answers.output_spec import OutputSpec, tensors_of
-from harness.referee.answers.perturbed import Float8Sums, as_kernels_choose, perturbed
+from harness.referee.answers.perturbed import perturbed
 from harness.referee.answers.placed import Placed
 from harness.referee.answers.reference import Reference, blamed_on
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, is_floating, possible_rows, some_rows
@@ -242,11 +244,11 @@ class Oracle:
         return outputs if mode.has_followed else None
 
     def choosing(
-        self, inputs: Sequence[Any], seed: int, want: Sequence[torch.Tensor]
+        self, inputs: Sequence[Any], kind: KernelKind, seed: int, want: Sequence[torch.Tensor]
     ) -> tuple[torch.Tensor, ...] | None:
-        """Compute it with the choices that the reference makes as_kernels_choose().
+        """Compute answer(), which is `want`, with the choices that the reference makes as_kernels_choose().
         Raises: torch.OutOfMemoryError; InvalidProblem, also where that could do harm."""
-        with self.noting() as noted, as_kernels_choose(seed):
+        with self.noting() as noted, as_kernels_choose(kind, seed):
             self._run(self._native, copied(inputs))
         return self.following(inputs, noted.choices, want)
 

@@ -11,7 +11,8 @@ from torch import nn
 
 from harness.model.check import Tolerance
 from harness.referee.answers.choices import Following, Noting
-from harness.referee.answers.perturbed import Float8Sums, is_noisy
+from harness.referee.answers.float8_sums import Float8Sums
+from harness.referee.answers.kernel_kinds import KERNEL_KINDS, NOISY, KernelKind
 from harness.referee.answers.serial_sums import unfused
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32
 from harness.referee.excuses import _after_choices, _AfterChoices
@@ -236,16 +237,13 @@ def test_who_divides_by_a_constants_reciprocal_may_round_otherwise(tmp_path: Pat
     assert judge_values([chosen], inputs, setting)[0].passed
 
 
-@pytest.mark.parametrize(("seed", "moved"), [(0, 1.0), (2, 0.0)])
-def test_only_runs_at_random_tell_what_moves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, moved: float
-) -> None:
-    assert is_noisy(seed) is bool(moved)
+@pytest.mark.parametrize(("kind", "moved"), [(NOISY, 1.0), (KernelKind(by_reciprocals=True), 0.0)])
+def test_only_runs_at_random_tell_what_moves(kind: KernelKind, moved: float) -> None:
     one = torch.zeros(8)
     beside = _AfterChoices(one + 1, one, one, one, Tolerance(0.0, 1e-4))
     near = one.clone()
     near[0] = 1
-    beside.add(near, is_noisy(seed))
+    assert beside.add(near, kind) == 1
     assert beside.moved == moved
     assert beside.unexplained == 7
 
@@ -428,32 +426,58 @@ def test_eager_with_another_shape_than_the_solution_excuses_nothing(tmp_path: Pa
 @pytest.mark.parametrize(
     ("explained_by", "runs", "excused"),
     [
-        ({}, 24, []),
-        ({24: 0}, 24, []),
-        ({1: 0}, 26, [0]),
-        ({1: 0, 24: 1, 47: 2}, 48, [0, 1, 2]),
-        ({1: 0, 26: 1}, 26, [0]),
+        ({}, 48, []),
+        ({48: 0}, 48, []),
+        ({1: 0}, 50, [0]),
+        ({1: 0, 48: 1, 95: 2}, 96, [0, 1, 2]),
+        ({1: 0, 50: 1}, 50, [0]),
     ],
 )
 def test_runs_go_on_as_long_as_they_explain_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, explained_by: dict[int, int], runs: int, excused: list[int]
 ) -> None:
+    seen = []
+
+    def moved(kind: KernelKind, seed: int) -> int | None:
+        seen.append(seed)
+        return explained_by.get(seed)
+
+    found = after_runs(tmp_path, monkeypatch, moved)
+    assert seen == list(range(runs))
+    assert [number for number in range(3) if found.excused[number]] == excused
+
+
+def test_every_other_run_is_of_the_kind_that_explains_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reciprocals = KERNEL_KINDS[1]
+    kinds = []
+
+    def moved(kind: KernelKind, seed: int) -> int | None:
+        kinds.append(kind)
+        return 0 if kind == reciprocals else None
+
+    after_runs(tmp_path, monkeypatch, moved)
+    first = kinds.index(reciprocals)
+    assert set(kinds[first + 1 :: 2]) == {reciprocals}
+    assert set(kinds[first::2]) == set(KERNEL_KINDS)
+
+
+def after_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: Callable[[KernelKind, int], int | None]
+) -> _AfterChoices:
+    """Look at an answer that is wrong in its first three values, of which a run of a kind and seed moves one."""
     setting = made(tmp_path, "(x > 0.5).float()", "torch.rand(8)")
     inputs = setting.reference.make_inputs(7)
     (want,) = setting.oracle.answer(inputs)
     got = want.float().clone()
     got[:3] += 1
-    seen = []
 
-    def choosing(inputs: object, seed: int, want: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        seen.append(seed)
+    def choosing(inputs: object, kind: KernelKind, seed: int, want: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
         near = want[0].clone()
-        if seed in explained_by:
-            near[explained_by[seed]] += 1
+        if (place := moved(kind, seed)) is not None:
+            near[place] += 1
         return (near,)
 
     monkeypatch.setattr(setting.oracle, "choosing", choosing)
     found = _after_choices(setting.oracle, [got], inputs, setting.tolerances)
     assert found is not None
-    assert seen == list(range(runs))
-    assert [number for number in range(3) if found[0].excused[number]] == excused
+    return found[0]

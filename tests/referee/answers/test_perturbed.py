@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from harness.referee.answers.invalid_problem import InvalidProblem
-from harness.referee.answers.perturbed import as_kernels_choose, perturbed
+from harness.referee.answers.kernel_kinds import NOISY, as_kernels_choose
+from harness.referee.answers.perturbed import perturbed
 from harness.referee.answers.tf32 import rounded_to_tf32
 from tests.referee.in_process import checked
 from tests.referee.inputs.test_variants import made
@@ -34,7 +35,7 @@ def test_rounded_results_are_off_by_a_few_units() -> None:
         assert 2.0**-24 < off < 2.0**-17
 
 
-@pytest.mark.parametrize("context", [lambda: perturbed(1, 2.0), lambda: as_kernels_choose(0)])
+@pytest.mark.parametrize("context", [lambda: perturbed(1, 2.0), lambda: as_kernels_choose(NOISY, 0)])
 def test_what_is_computed_in_place_is_as_far_off(context: Callable[[], AbstractContextManager[None]]) -> None:
     x = torch.rand(1000) + 1
     with context():
