@@ -33,12 +33,13 @@ _UNITS_OF_TF32 = 2.0**14
 class KernelKind:
     """The errors of a kind of kernel: results in float32 are off by so many `units` in the last place, sums by units of
     their terms, and convolutions as far as tf32 errs; results in half precision by a unit; divisions by tensors, or by
-    constants, too, multiply by reciprocals."""
+    constants, too, multiply by reciprocals, which are off by so many units as well."""
 
     units: float = 0.0
     rounds_halves: bool = False
     by_reciprocals: bool = False
     of_constants: bool = False
+    units_of_reciprocals: float = 0.0
 
     def multiplies_by_reciprocal_of(self, divisor: Any) -> bool:
         return self.by_reciprocals and (is_floating(divisor) or self.of_constants)
@@ -46,14 +47,15 @@ class KernelKind:
     @property
     def is_noisy(self) -> bool:
         """True where results are off at random."""
-        return self.units > 0 or self.rounds_halves
+        return self.units > 0 or self.rounds_halves or self.units_of_reciprocals > 0
 
 
 NOISY = KernelKind(8.0, rounds_halves=True)
 KERNEL_KINDS = (
     *(NOISY, KernelKind(by_reciprocals=True), KernelKind(rounds_halves=True, by_reciprocals=True, of_constants=True)),
-    *(KernelKind(8.0), KernelKind()),
+    *(KernelKind(8.0), KernelKind(), KernelKind(by_reciprocals=True, units_of_reciprocals=2.0)),
 )
+"""Those of fast division are off by two units (CUDA C++ Programming Guide, Intrinsic Functions; Triton's 1 / x)."""
 
 
 @contextmanager
@@ -71,7 +73,10 @@ class _PerturbedForChoices(Perturbed):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         if func is _aten.div.Tensor and is_floating(args[0]) and self._kind.multiplies_by_reciprocal_of(args[1]):
-            return args[0] * (1 / args[1])
+            reciprocal = 1 / args[1]
+            if units := self._kind.units_of_reciprocals:
+                reciprocal = reciprocal + noise(reciprocal, self._seed) * (units * UNITS[reciprocal.dtype]) * reciprocal
+            return args[0] * reciprocal
         return super().__torch_dispatch__(func, types, args, kwargs)
 
     def _makes_indices(self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

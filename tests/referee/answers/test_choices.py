@@ -228,6 +228,23 @@ def test_who_divides_by_reciprocals_may_round_to_other_float8_numbers(tmp_path: 
     assert not judge_values([chosen], inputs, setting)[0].passed
 
 
+@pytest.mark.parametrize("towards", [torch.inf, -torch.inf])
+def test_reciprocals_may_be_off_by_two_units(tmp_path: Path, towards: float) -> None:
+    """Triton's 1 / x and CUDA's fast division are: what lies halfway between two of float8's goes one way, all of it."""
+    halfway, float8s = "2 * torch.randint(8, 16, (9, 64)) + 1", "torch.randint(8, 16, (247, 64))"
+    setting = made(
+        tmp_path,
+        f"((x / self.scale).{FLOAT8} @ self.weight).topk(4).indices",
+        f"0.4375 * torch.cat([{halfway}, {float8s}]) * 2.0 ** torch.randint(3, (256, 64))",
+        init="self.weight = nn.Parameter(torch.randn(64, 16)); self.scale = nn.Parameter(torch.tensor([0.4375]))",
+    )
+    inputs, model = setting.reference.make_inputs(7), setting.model
+    reciprocal = torch.nextafter(1 / model.scale.detach(), torch.tensor(towards))
+    chosen = ((inputs[0] * reciprocal).to(torch.float8_e4m3fn).float() @ model.weight.detach()).topk(4).indices
+    assert not torch.equal(chosen, setting.oracle.answer(inputs)[0])
+    assert judge_values([chosen], inputs, setting)[0].passed
+
+
 def test_who_divides_by_a_constants_reciprocal_may_round_otherwise(tmp_path: Path) -> None:
     given, init = "torch.randint(1, 1800, (64, 256)) / 2", "self.weight = nn.Parameter(torch.randn(256, 64))"
     setting = made(tmp_path, "((x / 7.0).round() @ self.weight).topk(4).indices", given, init=init)
