@@ -33,7 +33,7 @@ _UNITS_OF_TF32 = 2.0**14
 class KernelKind:
     """The errors of a kind of kernel: results in float32 are off by so many `units` in the last place, sums by units of
     their terms, and convolutions as far as tf32 errs; results in half precision by a unit; divisions by tensors, or by
-    constants, too, multiply by reciprocals, which are off by so many units as well."""
+    constants, too, multiply by reciprocals, which are off by so many units as well where quotients aren't exact."""
 
     units: float = 0.0
     rounds_halves: bool = False
@@ -73,11 +73,16 @@ class _PerturbedForChoices(Perturbed):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         if func is _aten.div.Tensor and is_floating(args[0]) and self._kind.multiplies_by_reciprocal_of(args[1]):
-            reciprocal = 1 / args[1]
-            if units := self._kind.units_of_reciprocals:
-                reciprocal = reciprocal + noise(reciprocal, self._seed) * (units * UNITS[reciprocal.dtype]) * reciprocal
-            return args[0] * reciprocal
+            return self._by_reciprocal(*args)
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _by_reciprocal(self, dividend: torch.Tensor, divisor: Any) -> torch.Tensor:
+        reciprocal = 1 / divisor
+        if not self._kind.units_of_reciprocals:
+            return torch.mul(dividend, reciprocal)
+        off = noise(reciprocal, self._seed) * (self._kind.units_of_reciprocals * UNITS[reciprocal.dtype])
+        quotient = dividend / divisor
+        return torch.where(quotient == dividend.double() / divisor, quotient, dividend * (reciprocal * (1 + off)))
 
     def _makes_indices(self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Say so of int8 as well once it is cast, and of truths that are cast or counted."""
