@@ -33,8 +33,6 @@ far off."""
 _RUNS, _VAIN_RUNS = 128, 48
 """The most runs with results a little off, and after how many that explain nothing more they end: what lies beside two
 ties at once is as it should be in one of six runs of the right kind."""
-_STILL_RUNS = 16
-"""The runs after which values are given up that none of these has moved: they lie beside no tie."""
 
 
 def loosened(
@@ -70,7 +68,7 @@ def beside_choices(
     compared: Sequence[OutputComparison],
     inputs: Sequence[Any],
     held_to: Sequence[Tolerance],
-) -> list[torch.Tensor] | None:
+) -> tuple[torch.Tensor, ...] | None:
     """Tell for each value whether a choice of the reference's excuses it (answers.choices): whether it is the right
     answer after what the reference chooses in its own precision, or with results a little off; where many values depend
     on that, whether it is eager's. None where nothing is chosen, where many values are outside, and where problem.yaml
@@ -94,7 +92,7 @@ def beside_choices(
             is_eager[number][places[number]] = one.is_eager
             moved[number] += one.moved
     are_few = all(count <= max(1, MOVED_SHARE * one.numel()) for count, one in zip(moved, got, strict=True))
-    return excused if are_few else is_eager
+    return tuple(excused if are_few else is_eager)
 
 
 @dataclass
@@ -112,17 +110,16 @@ class _AfterChoices:
         self._is_outside = ~self._agrees(self.got, self.want)
         self.is_eager = self.got == self.eager
         self._is_own = self.is_eager | self._agrees(self.got, self.own)
-        self._is_near, self._has_moved = torch.zeros_like(self._is_own), torch.zeros_like(self._is_own)
+        self._is_near = torch.zeros_like(self._is_own)
         self._runs = self._moved = 0
 
     def add(self, near: torch.Tensor, kind: KernelKind) -> int:
         """Add a run with results a little off; only those at random tell how much moves. Returns how many values
         outside it explains."""
-        agrees, moves = self._agrees(self.got, near), ~self._agrees(near, self.own)
+        agrees = self._agrees(self.got, near)
         self._is_near |= agrees
-        self._has_moved |= moves
         if kind.is_noisy:
-            self._moved += int(moves.sum())
+            self._moved += int((~self._agrees(near, self.own)).sum())
             self._runs += 1
         return int((agrees & self._is_outside).sum())
 
@@ -130,11 +127,6 @@ class _AfterChoices:
     def unexplained(self) -> int:
         """The number of values outside that nothing excuses."""
         return int((self._is_outside & ~self.excused).sum())
-
-    @property
-    def is_hopeless(self) -> bool:
-        """True where no run moves a value that is unexplained."""
-        return not (self._is_outside & ~self.excused & self._has_moved).any()
 
     @property
     def excused(self) -> torch.Tensor:
@@ -164,7 +156,7 @@ def _after_choices(
     left, in_vain = sum(one.unexplained for one in values), 0
     explained = dict.fromkeys(KERNEL_KINDS, 0)
     for seed in range(_RUNS):
-        if not left or in_vain == _VAIN_RUNS or (seed == _STILL_RUNS and all(one.is_hopeless for one in values)):
+        if not left or in_vain == _VAIN_RUNS:
             break
         best = max(KERNEL_KINDS, key=explained.__getitem__)  # every other run: a solution is of one kind
         kind = best if seed % 2 else KERNEL_KINDS[seed // 2 % len(KERNEL_KINDS)]

@@ -134,13 +134,17 @@ def _compared_beside_choices(
     setting: Setting,
     held_to: Sequence[Tolerance],
     seed: int | None,
-) -> tuple[tuple[OutputComparison, ...], list[torch.Tensor] | None]:
+) -> tuple[tuple[OutputComparison, ...], tuple[torch.Tensor, ...] | None]:
     """Compare complete outputs with the oracle's, and also return what is left out of that, beside choices of the
     reference's, if anything is."""
     compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed)
     with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
         if not all(output.passed for output in compared):
-            left_out = beside_choices(setting, got, compared, inputs, held_to)
+            left_out = setting.lessons.runs.take(
+                seed,
+                f"beside choices, for {compared} by {held_to}",  # a turn that is repeated gives the same
+                lambda: beside_choices(setting, got, compared, inputs, held_to),
+            )
             if left_out is not None:
                 return compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out), left_out
     return compared, None
