@@ -19,6 +19,7 @@ import torch
 from harness.devices.base import WorkerDevice
 from harness.sandbox.wire.codec import decode_value
 from harness.sandbox.wire.construction import (
+    in_channels_last,
     large_draws_on,
     take_batch_statistics,
     training_step,
@@ -50,7 +51,7 @@ from harness.sandbox.wire.structure import unpack
 from harness.worker.extensions import Extensions
 from harness.worker.form import fitting, form_of, is_plain
 from harness.worker.guard import Guard
-from harness.worker.optimization import in_channels_last, optimize
+from harness.worker.optimization import optimize
 from harness.worker.sharing import Held, Sharing, own_bytes
 from harness.worker.torch_state import compilation, read_flags, set_flags
 from harness.worker.triton_tuning import TritonTuning, take_lent

@@ -7,11 +7,9 @@ from typing import Any
 
 import torch
 
+from harness.sandbox.wire.construction import in_channels_last
 from harness.sandbox.wire.input_form import Form, takes_parts
 from harness.sandbox.wire.messages import Optimization
-
-_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
-"""Formats by the number of a tensor's dimensions; others have no such layout."""
 
 
 def optimize(model: torch.nn.Module, wanted: Optimization | None, forms: Sequence[Form] | None = None) -> Any:
@@ -51,9 +49,3 @@ def _converted(value: Any, dtype: torch.dtype) -> Any:
 
 def _is_floating(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
-
-
-def in_channels_last(value: Any) -> Any:
-    """The tensor with its channels innermost, where it is one that has channels."""
-    layout = _CHANNELS_LAST.get(value.dim()) if isinstance(value, torch.Tensor) else None
-    return value if layout is None else value.contiguous(memory_format=layout)

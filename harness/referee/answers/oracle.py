@@ -25,6 +25,7 @@ from harness.referee.answers.serial_sums import serially, unfused
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32, tf32_allowed
 from harness.referee.answers.uncast import Uncast
 from harness.sandbox.memory import available_bytes
+from harness.sandbox.wire.construction import has_channels, in_channels_last
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Bytes of inputs and outputs of one piece, in float64; intermediates and the comparison take a few times as much."""
@@ -185,9 +186,10 @@ class Oracle:
             yield from self._as_on_a_gpu(inputs)
             return
         yield "strict float32", self._strictly(copied(inputs))
-        if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
+        if any(map(has_channels, inputs)):
             with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
-                model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
+                model = _copied(self._native, self._device, in_channels_last)
+                values = map(in_channels_last, copied(inputs))
                 outputs = None
                 with contextlib.suppress(RuntimeError), self._noted():  # a view() in it may ask for another layout
                     outputs = _outputs(model(*values))
@@ -381,10 +383,6 @@ class Oracle:
         )
 
 
-_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
-"""The layout for each number of dimensions."""
-
-
 def _outputs(returned: Any) -> tuple[torch.Tensor, ...]:
     return tuple(tensors_of(returned))
 
@@ -399,13 +397,6 @@ def _own_double(value: Any) -> Any:
         return value
     double = _double(value)
     return value.clone() if double is value else double
-
-
-def _channels_last(value: Any) -> Any:
-    """Convert a tensor that can be channels-last; return other values as they are."""
-    if not isinstance(value, torch.Tensor) or value.dim() not in _CHANNELS_LAST:
-        return value
-    return value.contiguous(memory_format=_CHANNELS_LAST[value.dim()])
 
 
 def copied(inputs: Sequence[Any]) -> list[Any]:

@@ -1,9 +1,9 @@
-"""Four ways in which both sides make or call a problem's model other than as it is written.
+"""Five ways in which both sides make or call a problem's model other than as it is written.
 
 Initialisers of torch.nn.init leave no constants, for problems whose outputs would carry no information. Both sides
 construct their modules under them, so what a module derives from its parameters derives from varied ones. A GPU draws
-large parameters. Normalisations that keep running statistics take the batch's instead. And a training step returns
-gradients as well.
+large parameters. Normalisations that keep running statistics take the batch's instead. A training step returns
+gradients as well. And layers may have their channels innermost.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _DEFAULT_SLOPE = math.sqrt(5)
 """The slope that torch's linear and convolution layers name: each of them leaves a third of the inputs' variance, and a
 deep net's output hardly depends on its input. Without it they have He's gain, which keeps a signal's size through a
 ReLU (He et al. 2015, arXiv:1502.01852)."""
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""Formats by the number of a tensor's dimensions; others have no such layout."""
 _FOR_FEWER = "call kernels of your own in forward() and backward() of a torch.autograd.Function"
 _FOR_MORE = "name the others in mark_non_differentiable() of the Function's context"
 
@@ -108,6 +110,15 @@ def take_batch_statistics(model: Module) -> None:
     for layer in keeping_statistics(model):
         layer.train()
         layer.track_running_stats = False
+
+
+def has_channels(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dim() in _CHANNELS_LAST
+
+
+def in_channels_last(value: Any) -> Any:
+    """The tensor with its channels innermost, where it is one that has channels."""
+    return value.contiguous(memory_format=_CHANNELS_LAST[value.dim()]) if has_channels(value) else value
 
 
 def training_step(

@@ -21,8 +21,9 @@ from harness.referee.timing import references as references_module
 from harness.referee.timing.references import OPTIMIZATIONS, References, flags_of, made_of
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import Made
+from harness.sandbox.wire.construction import in_channels_last
 from harness.sandbox.wire.messages import Compilation, Described, FlagChange, Optimization
-from harness.worker.optimization import in_channels_last, optimize
+from harness.worker.optimization import optimize
 from tests.wording import tells
 
 
