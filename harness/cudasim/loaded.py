@@ -109,13 +109,11 @@ class Runtime:
         """Forget a fault, as a new process would."""
         self._reset_errors()
 
-    def sample_blocks(self, count: int | None, seed: int) -> None:
+    def limit_launches(self, count: int | None, seed: int, seconds: float | None) -> None:
         """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0. Where
-        all run, any seed but 0 has the threads of each block begin with the last one."""
+        all run, any seed but 0 has the threads of each block begin with the last one. Give up launches that would take
+        longer together; None for any time."""
         self._sample_blocks(-1 if count is None else count, seed)
-
-    def limit_work(self, seconds: float | None) -> None:
-        """Give up launches that would take longer together; None for any time."""
         self._limit_work(seconds or 0.0)
 
     def trace(self, is_on: bool) -> None:

@@ -107,13 +107,10 @@ class WorkerDevice:
         """Wait for all work; raises what the device reports (RuntimeError)."""
         raise NotImplementedError
 
-    def sample_blocks(self, count: int | None, seed: int) -> None:
-        """Run only `count` blocks of each launch from now on (first, last, random), none for 0, or all for None."""
+    def limit_launches(self, count: int | None = None, seed: int = 0, seconds: float | None = None) -> None:
+        """Run only `count` blocks of each launch from now on (first, last, random), none for 0, or all for None. Give
+        up launches that would take longer together, by what their first blocks take; None for any time."""
         raise NotImplementedError
-
-    def limit_work(self, seconds: float | None) -> None:
-        """Give up launches that would take longer together from now on, by what their first blocks take; None for any
-        time. For a device that runs blocks one after another."""
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Return faults seen and the number of kernels launched since the last call."""

@@ -116,8 +116,7 @@ class Arm:
         """Construct on the CPU under the seed, as KernelBench does, then move. What is large the device draws."""
         self._model = None
         self._sharing.forget()
-        self.device.sample_blocks(None, 0)  # whatever the last turn was
-        self.device.limit_work(None)
+        self.device.limit_launches()  # no more, whatever the last turn was
         torch.manual_seed(request.seed)
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)
@@ -162,8 +161,7 @@ class Arm:
         """The same path for correctness and timing. A module that reads the frames of its callers, or the device's
         attributes, finds the request's conditions there; what its outputs are compared with, and whether they are,
         stands nowhere in this process."""
-        self.device.sample_blocks(request.sample_blocks, request.sample_seed)
-        self.device.limit_work(request.work_s)
+        self.device.limit_launches(request.sample_blocks, request.sample_seed, request.work_s)
         if request.traced:
             self.device.start_trace()  # first of all: what a thread of the solution's launches by now is seen, too
         self.device.begin(request.conditions)

@@ -97,12 +97,12 @@ def _sampled(extension: Any, wide: bool, *_: object) -> object:
     handle = BufferHandle("periodic_memfd", nbytes=18 << 30, period=PERIOD)
     x = DEVICE.open_buffer(handle, descriptor).view(torch.float32)
     before = _resident_nbytes()
-    DEVICE.sample_blocks(4, seed=1)
+    DEVICE.limit_launches(4, seed=1)
     try:
         out = DEVICE.measure(lambda: extension.pool(x, wide), lambda result: ()).result
         DEVICE.synchronize()
     finally:
-        DEVICE.sample_blocks(None, seed=0)
+        DEVICE.limit_launches()
     assert isinstance(out, torch.Tensor)
     return [[float(out[0]), float(out[-1])], _resident_nbytes() - before < 64 << 20]
 

@@ -151,11 +151,11 @@ def graphed_callables(device: SimDevice, extension: Any) -> object:
 def graph_without_launches(device: SimDevice, extension: Any) -> object:
     """Replays are launches as any other: counted, and without effect where launches are switched off."""
     _, y, graph = _captured(lambda x, y: extension.on_a_stream(x, y, "kernel"))
-    device.sample_blocks(0, 0)
+    device.limit_launches(0)
     try:
         graph.replay()
     finally:
-        device.sample_blocks(None, 0)
+        device.limit_launches()
     return y[0].item()
 
 

@@ -326,7 +326,7 @@ def installed_triton(device: SimDevice, extension: Any) -> object:
 
 
 def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
-    device.sample_blocks(4, seed=1)
+    device.limit_launches(4, seed=1)
     try:
         out = device.measure(lambda: extension.pool(_big_input(device), wide), lambda result: ()).result
         device.synchronize()
@@ -337,7 +337,7 @@ def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
         stored = [float(destination[i]) for i in (0, 255, 256, -1)]
         return [stored[:2], stored[3], os.fstat(fd).st_blocks * 512 <= 4 * 4096]
     finally:
-        device.sample_blocks(None, seed=0)
+        device.limit_launches()
 
 
 def begins_with_the_last(device: SimDevice, extension: Any) -> object:
@@ -345,11 +345,11 @@ def begins_with_the_last(device: SimDevice, extension: Any) -> object:
     try:
         found = []
         for seed in (0, 1):
-            device.sample_blocks(None, seed)
+            device.limit_launches(None, seed)
             found.append(extension.racing(5 + _vector(64)).unique().tolist())
         return found
     finally:
-        device.sample_blocks(None, seed=0)
+        device.limit_launches()
 
 
 def lazy_zeros(device: SimDevice, extension: Any) -> object:
@@ -545,7 +545,7 @@ def traced(device: SimDevice, extension: Any) -> object:
 
 def _long_work(device: SimDevice, extension: Any, blocks: int, steps: int, launches: int = 1) -> object:
     """How long it took, with a fifth of a second for all launches together."""
-    device.limit_work(0.2)
+    device.limit_launches(seconds=0.2)
     started = time.monotonic()
     try:
         for _ in range(launches):
@@ -553,27 +553,27 @@ def _long_work(device: SimDevice, extension: Any, blocks: int, steps: int, launc
         device.synchronize()
     finally:
         took = time.monotonic() - started
-        device.limit_work(None)
+        device.limit_launches()
     return took
 
 
 def slowed_by_others(device: SimDevice, extension: Any) -> None:
     """It stands still for longer than the launch may take, which computes for a third of that."""
-    device.limit_work(1)
+    device.limit_launches(seconds=1)
     with subprocess.Popen(["sh", "-c", f"sleep 0.1; kill -STOP {os.getpid()}; sleep 1.5; kill -CONT {os.getpid()}"]):
         extension.long_work(_vector(1), 64, 100_000)
-    device.limit_work(None)
+    device.limit_launches()
 
 
 def long_first_blocks(device: SimDevice, extension: Any) -> object:
     """They take thousandths of a second each, after a launch that took a sixteenth of the time for all."""
-    device.limit_work(8.0)
+    device.limit_launches(seconds=8.0)
     try:
         extension.long_work(_vector(1), 1, 20_000_000)
         extension.long_first_blocks(_vector(1), 10_000, 100_000)
         device.synchronize()
     finally:
-        device.limit_work(None)
+        device.limit_launches()
     return None
 
 

@@ -190,7 +190,7 @@ def test_what_an_operator_wrote_beside_the_kernel_is_not_compared(
 def told_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """The numbers of blocks that turns were to run, the newest last."""
     told: list[int | None] = []
-    monkeypatch.setattr(InProcessDevice, "sample_blocks", lambda self, count, seed: told.append(count))
+    monkeypatch.setattr(InProcessDevice, "limit_launches", lambda self, count=None, *_: told.append(count))
     monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
     return told
 

@@ -769,7 +769,7 @@ def test_values_that_hang_on_the_order_of_threads_are_a_race(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_reverse: int, verdict: Verdict
 ) -> None:
     seeds = []
-    monkeypatch.setattr(InProcessDevice, "sample_blocks", lambda self, count, seed: seeds.append(seed))
+    monkeypatch.setattr(InProcessDevice, "limit_launches", lambda self, count=None, seed=0, _=None: seeds.append(seed))
 
     class Racing(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -801,7 +801,7 @@ class SlowDevice(InProcessDevice):
     samples: int | None = None
     rows = 0
 
-    def sample_blocks(self, count: int | None, seed: int) -> None:
+    def limit_launches(self, count: int | None = None, seed: int = 0, seconds: float | None = None) -> None:
         self.samples = count
 
     def measure(self, call: Any, fitting: Any, inputs: Any = ()) -> Any:

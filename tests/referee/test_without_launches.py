@@ -23,10 +23,10 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether launches do anything, in the order in which turns and constructions ask for it."""
     asked: list[bool] = []
 
-    def sample_blocks(self: InProcessDevice, count: int | None, seed: int) -> None:
+    def limit_launches(self: InProcessDevice, count: int | None = None, seed: int = 0, seconds: Any = None) -> None:
         asked.append(count is None)
 
-    monkeypatch.setattr(InProcessDevice, "sample_blocks", sample_blocks)
+    monkeypatch.setattr(InProcessDevice, "limit_launches", limit_launches)
     return asked
 
 

@@ -233,7 +233,7 @@ class CudaDevice(WorkerDevice):
         if self._meter is not None:
             self._meter.await_idle()
 
-    def sample_blocks(self, count: int | None, seed: int) -> None:
+    def limit_launches(self, count: int | None = None, seed: int = 0, seconds: float | None = None) -> None:
         if count is not None:
             raise ValueError("a GPU runs whole launches")
 

@@ -112,16 +112,11 @@ class SimDevice(WorkerDevice):
         """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
         self._runtime.synchronize()
 
-    def sample_blocks(self, count: int | None, seed: int) -> None:
-        """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0."""
+    def limit_launches(self, count: int | None = None, seed: int = 0, seconds: float | None = None) -> None:
+        """Limit them: one that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
         self._is_sampling = bool(count)
-        self._runtime.sample_blocks(count, seed)
-        self._triton.sample(count, seed)
-
-    def limit_work(self, seconds: float | None) -> None:
-        """Limit it: a launch that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
-        self._runtime.limit_work(seconds)
-        self._triton.limit_work(seconds)
+        self._runtime.limit_launches(count, seed, seconds)
+        self._triton.limit_launches(count, seed, seconds)
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Return findings and launches since the last call; errors that make later calls fail stay in force."""

@@ -91,13 +91,10 @@ class TritonKernels:
             setattr(torch.utils._triton, name, lambda: not _is_of_torch(_caller()))
         sys.meta_path.insert(0, _Finder(self._take_over))
 
-    def sample(self, count: int | None, seed: int) -> None:
-        """Run the first, the last and `count` - 2 random programs of each launch; all of them for None, none for 0."""
-        self._sampled = None if count is None else (count, seed)
-
-    def limit_work(self, seconds: float | None) -> None:
-        """Give up a launch that would take longer, by what its first programs take."""
-        self._work_s = seconds
+    def limit_launches(self, count: int | None, seed: int, seconds: float | None) -> None:
+        """Run the first, the last and `count` - 2 random programs of each launch; all of them for None, none for 0.
+        Give up one that would take longer, by what its first programs take."""
+        self._sampled, self._work_s = None if count is None else (count, seed), seconds
 
     def added_to(self, report: RuntimeReport) -> RuntimeReport:
         """Add what these kernels did since the last report, and to the account all that they ever did."""
