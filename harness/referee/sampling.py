@@ -8,13 +8,11 @@ overflow, limits of the grid, too much shared memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
-from harness.devices import SimHost
 from harness.devices.base import Host
 from harness.model.check import Check
 from harness.model.config import Config
@@ -27,7 +25,7 @@ from harness.referee.ceilings.work import work_of
 from harness.referee.correctness import Watch
 from harness.referee.found import CaseOutcome
 from harness.referee.inputs.draws import Drawn, make_inputs
-from harness.referee.inputs.stretched import PeriodicInput, draws_all, stretched_inputs
+from harness.referee.inputs.stretched import draws_all, stretched_inputs
 from harness.referee.inputs.ties import has_open_order
 from harness.referee.judgement import describe_finding, failure_of, judge_form, judge_sharing
 from harness.referee.sampled_answer import SampledAnswer
@@ -79,13 +77,12 @@ def check_sampled(
     Where torch's operators come before it, what the launch changes may convict, and acquits nobody of what is wrong in
     a small case. Raises: SolutionFailed.
     """
-    assert isinstance(host, SimHost)
     seed = setting.seed("inputs", 0)
     is_whole = is_oracle_cheap(setting)
     inputs = make_inputs(setting, Drawn(seed)) if is_whole else stretched_inputs(setting, seed)
     changed = setting.spec.changed_inputs | setting.state if host.sees_writes else ()
     with Buffers(host, setting.spec, changed=changed) as buffers:
-        _lay(buffers, host, inputs, setting)
+        buffers.lay_inputs(inputs)
         turns = SampledTurns(setting, buffers, worker, config, renew)
         outcome = CaseOutcome(turns.construct())
         taken, blocks = turns.take_first(traced=watch is not None)
@@ -207,17 +204,6 @@ def _undecided(check: Check, setting: Setting, why: SolutionFailed) -> SolutionF
     return SolutionFailed(
         Verdict.UNSUPPORTED, f"after some of its blocks {found}; with all of them: {why}", next_step="run it on a GPU"
     )
-
-
-def _lay(buffers: Buffers, host: SimHost, inputs: Sequence[Any], setting: Setting) -> None:
-    if not any(isinstance(value, PeriodicInput) for value in inputs):
-        buffers.lay_inputs(inputs)
-        return
-    for value, spec in zip(inputs, setting.meta_inputs or [], strict=True):
-        if isinstance(value, PeriodicInput):
-            buffers.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
-        else:
-            buffers.lay_value(value)
 
 
 def is_oracle_cheap(setting: Setting) -> bool:

@@ -11,12 +11,14 @@ from typing import Any
 
 import torch
 
+from harness.devices import SimHost
 from harness.devices.base import Host, SharedBuffer
 from harness.errors import MachineError
 from harness.model.verdict import Verdict
 from harness.referee.answers.invalid_problem import InvalidProblem, changed_form
 from harness.referee.answers.output_spec import OutputSpec, dtype_name, shape_and_dtype
 from harness.referee.buffers.slots import Capacity, can_keep_outputs
+from harness.referee.inputs.stretched import PeriodicInput
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed, from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
@@ -116,7 +118,8 @@ class Buffers:
         return len(self._slots)
 
     def lay_inputs(self, inputs: Sequence[Any], slot: int = 0) -> None:
-        """Fill an input buffer per tensor, allocated at the first call; plain values go along as they are.
+        """Fill an input buffer per tensor, allocated at the first call; plain values go along as they are. Periodic
+        inputs are laid once.
 
         Raises: InvalidProblem where get_inputs() gives other forms at every call.
         """
@@ -127,18 +130,8 @@ class Buffers:
         arguments = [self._argument(value, known) for value, known in zip(inputs, before, strict=True)]
         self._slots[slot].arguments = arguments
         for argument, value in zip(arguments, inputs, strict=True):
-            if argument.tensor is not None:
+            if argument.tensor is not None and isinstance(value, torch.Tensor):
                 self._view(argument.tensor).copy_(value)
-
-    def lay_buffer(self, buffer: SharedBuffer, like: torch.Tensor) -> None:
-        """Use a ready-made buffer as the next input of the first slot."""
-        number = next(self._numbers)
-        self._buffers[number] = buffer
-        self._slots[0].arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
-
-    def lay_value(self, value: Any) -> None:
-        """Give a plain value as the next input of the first slot. Raises: InvalidProblem where it isn't plain."""
-        self._slots[0].arguments.append(self._argument(value, None))
 
     def attach(self, worker: WorkerProcess, timeout_s: float) -> None:
         for number in self._buffers:
@@ -278,14 +271,23 @@ class Buffers:
         if isinstance(value, torch.Tensor):
             stride = torch.empty_like(value, device="meta").stride()
             return Argument(tensor=self._allocate(value.dtype, tuple(value.shape), stride))
+        if isinstance(value, PeriodicInput):
+            assert isinstance(self._host, SimHost)
+            buffer = self._host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8))
+            return Argument(tensor=self._hold(buffer, value.stretch.dtype, value.shape, value.stride or None))
         try:
             return Argument(value=encode_value(value))
         except NotPlain as error:
             raise InvalidProblem(f"get_inputs() returns a {error}; tensors and plain values belong") from None
 
     def _allocate(self, dtype: torch.dtype, shape: tuple[int, ...], stride: tuple[int, ...] | None) -> TensorRef:
+        return self._hold(self._host.allocate(math.prod(shape) * dtype.itemsize), dtype, shape, stride)
+
+    def _hold(
+        self, buffer: SharedBuffer, dtype: torch.dtype, shape: tuple[int, ...], stride: tuple[int, ...] | None
+    ) -> TensorRef:
         number = next(self._numbers)
-        self._buffers[number] = self._host.allocate(math.prod(shape) * dtype.itemsize)
+        self._buffers[number] = buffer
         return _ref(number, dtype, shape, stride or torch.empty(shape, device="meta").stride())
 
     def _attach(self, worker: WorkerProcess, number: int, timeout_s: float) -> None:
