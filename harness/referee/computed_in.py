@@ -99,11 +99,9 @@ _FEWEST = 16
 @dataclass(frozen=True)
 class _Seen:
     """Some rows of a call: its inputs, their right answers, and what the outputs err by. `wrong`: places of elements
-    outside the tolerance; what explains a failure explains them as well. `seed`: what the inputs are drawn with, where
-    these are all rows."""
+    outside the tolerance; what explains a failure explains them as well."""
 
-    inputs: list[Any]
-    seed: int | None
+    inputs: Sequence[Any]
     want: tuple[torch.Tensor, ...]
     error: torch.Tensor
     wrong: Sequence[int] = ()
@@ -117,13 +115,11 @@ class _Seen:
         return all(are_alike) and _SHOWN < part < 1 / _SHOWN and self.error.numel() >= _FEWEST
 
 
-def computed_in(
-    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], seed: int | None
-) -> str | None:
-    """Name the arithmetic that outputs for these inputs, drawn with this seed, show: one cheaper than the problem's
-    precision, or that; None where they show neither."""
+def computed_in(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor]) -> str | None:
+    """Name the arithmetic that outputs for these inputs show: one cheaper than the problem's precision, or that; None
+    where they show neither."""
     with suppress(Exception):  # the problem runs in formats that it wasn't written for, and nothing hangs on the name
-        seen = _seen(setting, inputs, outputs, seed)
+        seen = _seen(setting, inputs, outputs)
         coarse = [float(one.norm()) for one in _effects(setting, seen, CHEAPER[setting.precision][-1], _OPERANDS[:1])]
         error, own = float(seen.error.norm()), "float32" if setting.precision == "tf32" else setting.precision
         if all(error < _NOTHING * effect for effect in coarse):
@@ -134,13 +130,11 @@ def computed_in(
     return None
 
 
-def what_explains(
-    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], seed: int | None, check: Check
-) -> str | None:
+def what_explains(setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], check: Check) -> str | None:
     """Say what explains the errors of wrong outputs, about the first elements that a check found; None where nothing
     does that is known here."""
     with suppress(Exception):  # as above
-        seen = _seen(setting, inputs, outputs, seed, check)
+        seen = _seen(setting, inputs, outputs, check)
         if (name := _rounded_to(setting, seen)) not in (None, setting.precision):
             return f"operands rounded to {name} explain it"
         if (name := _summed_in(setting, seen)) is not None:
@@ -153,11 +147,7 @@ def what_explains(
 
 
 def _seen(
-    setting: Setting,
-    inputs: Sequence[Any],
-    outputs: Sequence[torch.Tensor],
-    seed: int | None,
-    check: Check | None = None,
+    setting: Setting, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], check: Check | None = None
 ) -> _Seen:
     """Look at the first rows, or at those about the first wrong element of a check. Raises: ValueError where there are
     too many elements, and where errors there aren't finite numbers."""
@@ -166,9 +156,8 @@ def _seen(
         raise ValueError("too many elements, whose rows depend on each other")
     wrong = next((one.index for output in check.outputs for one in output.first_mismatches), ()) if check else ()
     row = wrong[0] if wrong else 0
-    some = setting.some_rows(inputs, _EXAMINED, row)
-    known = seed if is_whole else None
-    want = setting.lessons.runs.take(known, "answer", lambda: setting.oracle.answer(copied(some), may_turn=False))
+    some = inputs if is_whole else setting.some_rows(inputs, _EXAMINED, row)
+    want = setting.lessons.runs.take(some, "answer", lambda: setting.oracle.answer(copied(some), may_turn=False))
     pairs = list(zip(outputs, want, strict=True))
     starts = [min(row, len(output) - len(right)) if right.dim() else 0 for output, right in pairs]
     got = [
@@ -176,7 +165,7 @@ def _seen(
         for (output, right), start in zip(pairs, starts, strict=True)
     ]
     error = _difference(got, want) - _difference(setting.rounded(want), want)  # results are rounded anyway
-    return _Seen(some, known, want, error, _places(check, want, starts) if check else ())
+    return _Seen(some, want, error, _places(check, want, starts) if check else ())
 
 
 def _places(check: Check, want: Sequence[torch.Tensor], starts: Sequence[int]) -> list[int]:
@@ -253,7 +242,7 @@ def _answer_in(
             found = setting.oracle.answer(copied(seen.inputs), may_turn=False)
         return found if mode.count else ()
 
-    return setting.lessons.runs.take(seen.seed, way, answer)
+    return setting.lessons.runs.take(seen.inputs, way, answer)
 
 
 def _difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -36,7 +36,7 @@ ties at once is as it should be in one of six runs of the right kind."""
 
 
 def loosened(
-    setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float, seed: int | None
+    setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float
 ) -> tuple[Tolerance, ...]:
     """Loosen the tolerances of a comparison by evidence_against() it, as far as a wrong element stays outside by the
     factor `told_by`; as they are where that can't excuse it."""
@@ -44,7 +44,7 @@ def loosened(
     if setting.problem.tolerance is not None:
         return tolerances
     try:
-        evidence = evidence_against(setting, compared, inputs, told_by, seed)
+        evidence = evidence_against(setting, compared, inputs, told_by)
     except _UNTRIED:
         return tolerances
     milder = tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
@@ -171,7 +171,7 @@ def _after_choices(
     return values
 
 
-def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], seed: int | None) -> bool:
+def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any]) -> bool:
     """Say whether a variant may blame: whether the plainest arithmetic errs less than a wrong element, in an output
     that a comparison found outside of a derived tolerance. An honest kernel may err by as much. Where rows are
     independent, those outside must show it, and others that no solution chooses."""
@@ -179,11 +179,10 @@ def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Se
         return True
     outside, rows = _rows_outside(setting, compared, inputs)
     asked = [outside, setting.examined_rows(inputs)] if rows else [inputs]
-    seed = None if rows else seed
     try:
         for on in asked:
-            want, evidence = _measured(setting, on, 1.0, seed)
-            evidence = _with_plain_arithmetic(setting, evidence, on, want, seed)
+            want, evidence = _measured(setting, on, 1.0)
+            evidence = _with_plain_arithmetic(setting, evidence, on, want)
             pairs = zip(compared, evidence, strict=True)
             if any(found.bears_plain_arithmetic for output, found in pairs if not output.passed):
                 return True
@@ -193,25 +192,20 @@ def may_blame(setting: Setting, compared: Sequence[OutputComparison], inputs: Se
 
 
 def evidence_against(
-    setting: Setting,
-    compared: Sequence[OutputComparison],
-    inputs: Sequence[Any],
-    told_by: float = TOLD_BY,
-    seed: int | None = None,
+    setting: Setting, compared: Sequence[OutputComparison], inputs: Sequence[Any], told_by: float = TOLD_BY
 ) -> tuple[ErrorEvidence, ...]:
     """Measure the reference's errors on the first rows of these inputs that a comparison found outside: by themselves,
     among all rows, since for fewer cuDNN may choose an algorithm that errs less, and in the plainest arithmetic where
-    that may excuse it. `seed`: as for Setting.whole_answer().
+    that may excuse it.
 
     Raises: InvalidProblem, torch.OutOfMemoryError, MemoryError.
     """
     on, rows = _rows_outside(setting, compared, inputs)
-    seed = None if rows else seed
-    want, evidence = _measured(setting, on, told_by, seed)
+    want, evidence = _measured(setting, on, told_by)
     if setting.on_gpu and rows:
         evidence = with_errors_among_all(evidence, setting.oracle.ways(inputs), rows, want)
     if may_excuse([one.loosest for one in evidence], compared):
-        evidence = _with_plain_arithmetic(setting, evidence, on, want, seed)
+        evidence = _with_plain_arithmetic(setting, evidence, on, want)
     return evidence
 
 
@@ -236,18 +230,18 @@ def _rows_outside(
 
 
 def _measured(
-    setting: Setting, inputs: Sequence[Any], told_by: float, seed: int | None
+    setting: Setting, inputs: Sequence[Any], told_by: float
 ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
     """The oracle's answer and Setting.evidence_on(), which later solutions needn't measure again."""
     answers = []
 
     def measured() -> tuple[ErrorEvidence, ...]:
-        want, evidence = setting.answer_with_evidence(inputs, seed=seed)
+        want, evidence = setting.answer_with_evidence(inputs)
         answers.append(want)
         return evidence
 
-    evidence = setting.lessons.runs.take(seed, "evidence", measured)
-    want = answers[0] if answers else setting.whole_answer(inputs, seed)
+    evidence = setting.lessons.runs.take(inputs, "evidence", measured)
+    want = answers[0] if answers else setting.whole_answer(inputs)
     return want, tuple(replace(one, told_by=told_by) for one in evidence)
 
 
@@ -275,10 +269,9 @@ def _with_plain_arithmetic(
     evidence: Sequence[ErrorEvidence],
     inputs: Sequence[Any],
     want: Sequence[torch.Tensor],
-    seed: int | None,
 ) -> tuple[ErrorEvidence, ...]:
     units = [one.unit for one in evidence]
-    errors = setting.lessons.runs.take(seed, "plain arithmetic", lambda: _plain_errors(setting, inputs, want, units))
+    errors = setting.lessons.runs.take(inputs, "plain arithmetic", lambda: _plain_errors(setting, inputs, want, units))
     return tuple(replace(one, of_plain_arithmetic=error) for one, error in zip(evidence, errors, strict=True))
 
 

@@ -92,10 +92,9 @@ def judge_values(
     inputs: Sequence[Any],
     setting: Setting,
     tolerances: Sequence[Tolerance] | None = None,
-    seed: int | None = None,
 ) -> tuple[OutputComparison, ...]:
     """Compare complete outputs with the oracle's. `tolerances`, one per output, replace the problem's own: they are a
-    variant's. `seed`: what the inputs are drawn with, so that slow runs of the reference are known to later solutions.
+    variant's.
 
     Where values are outside a derived tolerance, the reference's own error on these very inputs is measured as well and
     decides: a right kernel may err where the reference errs. As much is allowed in later comparisons that begin with
@@ -108,22 +107,22 @@ def judge_values(
     """
     first = tuple(tolerances or setting.tolerances)
     held_to = setting.excused.get(first, first)
-    compared, left_out = _compared_beside_choices(got, inputs, setting, held_to, seed)
+    compared, left_out = _compared_beside_choices(got, inputs, setting, held_to)
     for _ in range(ROUNDS):
         if all(output.passed for output in compared):
             break
-        milder = loosened(setting, compared, inputs, TOLD_BY if tolerances is None else 1.0, seed)
+        milder = loosened(setting, compared, inputs, TOLD_BY if tolerances is None else 1.0)
         if milder == held_to:
             break
         held_to = milder
-        compared, left_out = _compared_beside_choices(got, inputs, setting, held_to, seed)
+        compared, left_out = _compared_beside_choices(got, inputs, setting, held_to)
         if all(output.passed for output in compared):
             remember_excuse(setting, first, milder)
     if tolerances is not None and not all(output.passed for output in compared):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             eager = setting.oracle.native(copied(inputs))
-            compared = compared_with_oracle(got, inputs, setting, held_to, eager, seed, left_out)
-        if not (all(output.passed for output in compared) or may_blame(setting, compared, inputs, seed)):
+            compared = compared_with_oracle(got, inputs, setting, held_to, eager, left_out)
+        if not (all(output.passed for output in compared) or may_blame(setting, compared, inputs)):
             raise UnfairVariant
     return compared
 
@@ -133,20 +132,19 @@ def _compared_beside_choices(
     inputs: Sequence[Any],
     setting: Setting,
     held_to: Sequence[Tolerance],
-    seed: int | None,
 ) -> tuple[tuple[OutputComparison, ...], tuple[torch.Tensor, ...] | None]:
     """Compare complete outputs with the oracle's, and also return what is left out of that, beside choices of the
     reference's, if anything is."""
-    compared = compared_with_oracle(got, inputs, setting, held_to, seed=seed)
+    compared = compared_with_oracle(got, inputs, setting, held_to)
     with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
         if not all(output.passed for output in compared):
             left_out = setting.lessons.runs.take(
-                seed,
+                inputs,
                 f"beside choices, for {compared} by {held_to}",  # a turn that is repeated gives the same
                 lambda: beside_choices(setting, got, compared, inputs, held_to),
             )
             if left_out is not None:
-                return compared_with_oracle(got, inputs, setting, held_to, seed=seed, left_out=left_out), left_out
+                return compared_with_oracle(got, inputs, setting, held_to, left_out=left_out), left_out
     return compared, None
 
 
@@ -169,15 +167,14 @@ def compared_with_oracle(
     setting: Setting,
     held_to: Sequence[Tolerance],
     eager: Sequence[torch.Tensor] | None = None,
-    seed: int | None = None,
     left_out: Sequence[torch.Tensor] | None = None,
 ) -> tuple[OutputComparison, ...]:
     """Compare complete outputs with the oracle's, whose errors these tolerances permit; only where `eager` outputs are
-    within them, if there are any. Of what is `left_out` nothing counts as wrong. `seed`: as for judge_values()."""
+    within them, if there are any. Of what is `left_out` nothing counts as wrong."""
     spec = setting.spec
     forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
     comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
-    for rows, outputs in setting.pieces(inputs, seed):
+    for rows, outputs in setting.pieces(inputs):
         setting.require_shapes(outputs)
         origin = () if rows.start is None else (rows.start,)
         for number, (comparison, want) in enumerate(zip(comparisons, outputs, strict=True)):

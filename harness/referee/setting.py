@@ -159,28 +159,26 @@ class Setting:
         self,
         inputs: Sequence[Any],
         look: Callable[[Sequence[torch.Tensor]], None] = lambda native: None,
-        seed: int | None = None,
     ) -> tuple[tuple[torch.Tensor, ...], tuple[ErrorEvidence, ...]]:
         """The oracle's answer, on the host where the device's memory is too short, and evidence_on(). `look` is shown
-        the reference's own answer first, and may raise. `seed`: as for whole_answer()."""
+        the reference's own answer first, and may raise."""
         return gather_evidence(
             self.oracle,
             inputs,
             self.spec,
             self.problem.precision,
             look,
-            lambda: self.lessons.runs.take(seed, "answer", lambda: self.oracle.answer_if_room(inputs)),
+            lambda: self.lessons.runs.take(inputs, "answer", lambda: self.oracle.answer_if_room(inputs)),
         )
 
-    def whole_answer(self, inputs: Sequence[Any], seed: int | None) -> tuple[torch.Tensor, ...]:
-        """The oracle's answer in one piece. `seed`: what these inputs, all of them, are drawn with, so that a slow
-        answer is known to later solutions. Raises: torch.OutOfMemoryError."""
-        return self.lessons.runs.take(seed, "answer", lambda: self.oracle.answer_anywhere(inputs, self.spec))
+    def whole_answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        """The oracle's answer in one piece. Raises: torch.OutOfMemoryError."""
+        return self.lessons.runs.take(inputs, "answer", lambda: self.oracle.answer_anywhere(inputs, self.spec))
 
-    def pieces(self, inputs: Sequence[Any], seed: int | None) -> Iterator[Piece]:
-        """The oracle's answer piece by piece, as it can be had. `seed`: as for whole_answer()."""
+    def pieces(self, inputs: Sequence[Any]) -> Iterator[Piece]:
+        """The oracle's answer piece by piece, as it can be had."""
         if self.oracle.rows(inputs, self.spec) is None:
-            return iter([(slice(None), self.whole_answer(inputs, seed))])
+            return iter([(slice(None), self.whole_answer(inputs))])
         return self.oracle.pieces(inputs, self.spec)
 
     def parts(self, inputs: Sequence[Any]) -> Iterator[tuple[slice, Sequence[Any]]]:

@@ -45,7 +45,7 @@ def name_of(setting: Setting, x_as: Way, weights_as: Way | None = None) -> str |
     for layer in setting.model.layers:  # type: ignore[union-attr]
         weight = (weights_as or x_as)(layer.weight.detach())
         x = functional.linear(x_as(x).double(), weight.double(), layer.bias.detach().double()).relu().to(given.dtype)
-    return computed_in(setting, [given], [x], None)
+    return computed_in(setting, [given], [x])
 
 
 def truncated(x: torch.Tensor) -> torch.Tensor:
@@ -119,7 +119,7 @@ def test_sums_that_are_kept_in_less_are_named(
     setting = problem(tmp_path, precision)
     given = make_inputs(setting, Drawn(7))[0]
     layer = setting.model.layers[0]  # type: ignore[union-attr,index]
-    assert computed_in(setting, [given], [summed(dtype, step)(given, layer).detach()], None) == name
+    assert computed_in(setting, [given], [summed(dtype, step)(given, layer).detach()]) == name
 
 
 class SummedInHalf(nn.Module):
@@ -158,7 +158,7 @@ def test_elementwise_arithmetic_that_is_cheaper_throughout_is_named(
     setting = made(tmp_path, ELEMENTWISE, "torch.randn(64, 96)", "independent_batch: true\n")
     given = make_inputs(setting, Drawn(7))[0]
     x = given.to(dtype)
-    assert computed_in(setting, [given], [(torch.tanh(x * 1.7 + 0.3) * x).float()], None) == name
+    assert computed_in(setting, [given], [(torch.tanh(x * 1.7 + 0.3) * x).float()]) == name
 
 
 def test_wrong_values_have_no_name(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_explains_a_failure_explains_its_first_elements(tmp_path: Path, mon
 
     def explained() -> str | None:
         check = setting.check(0, "complete", (comparison_of(got, exactly, least),))
-        return what_explains(setting, [given], [got], None, check)
+        return what_explains(setting, [given], [got], check)
 
     assert tells(explained(), "tf32")
     got[40, 0] += 10 * (got - exactly).square().mean().sqrt()

@@ -726,7 +726,8 @@ def test_a_kept_answer_is_the_references_own_no_more(is_kept_in: str, monkeypatc
         return (buffer.fill_(value) if is_kept_in == "a buffer" else torch.full((3,), value),)
 
     for seed in (1, 2, 1, 2):
-        assert runs.take(seed, "answer", lambda value=float(seed): answer(value))[0].tolist() == [seed] * 3
+        inputs = kept.SeededInputs([], seed)
+        assert runs.take(inputs, "answer", lambda value=float(seed): answer(value))[0].tolist() == [seed] * 3
 
 
 def test_a_repetition_on_which_nothing_can_be_blamed_acquits_nobody(

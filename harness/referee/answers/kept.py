@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -18,6 +18,14 @@ _SHARE = 1 / 32
 _Made = TypeVar("_Made")
 
 
+class SeededInputs(list[Any]):
+    """All inputs of a call, with the seed that they are drawn with; some of their rows, or copies, are mere lists."""
+
+    def __init__(self, inputs: Sequence[Any], seed: int) -> None:
+        super().__init__(inputs)
+        self.seed = seed
+
+
 class KeptRuns:
     """Results by what they are results of: the seed of the inputs, and the way of computing."""
 
@@ -25,9 +33,10 @@ class KeptRuns:
         self._kept: dict[Hashable, tuple[Any, torch.device | None]] = {}
         self._nbytes = 0
 
-    def take(self, seed: int | None, way: str, make: Callable[[], _Made]) -> _Made:
+    def take(self, inputs: Sequence[Any], way: str, make: Callable[[], _Made]) -> _Made:
         """The kept result, or what `make` gives, which is kept where it took long: a tuple of tensors on the host, and
-        given back on the device of the first where there is room. Without a seed nothing is known of the inputs."""
+        given back on the device of the first where there is room. Of inputs without a seed nothing is known."""
+        seed = inputs.seed if isinstance(inputs, SeededInputs) else None
         key = seed, way
         if seed is not None and key in self._kept:
             kept, device = self._kept[key]

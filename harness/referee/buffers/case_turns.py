@@ -194,7 +194,7 @@ class CaseTurns:
         drawn = taken.laid.drawn[call]
         inputs = make_inputs(self.setting, drawn)
         got = self.buffers.outputs(taken.laid.slots[call])
-        compared = judge_values(got, inputs, self.setting, drawn.tolerances, drawn.seed)
+        compared = judge_values(got, inputs, self.setting, drawn.tolerances)
         del inputs
         self._give_back_if_scarce()
         return self.setting.check(drawn.seed, scope, compared, drawn.variant.words if drawn.variant else None)
@@ -221,7 +221,7 @@ class CaseTurns:
         try:
             drawn = taken.laid.drawn[call]
             outputs = self.buffers.outputs(taken.laid.slots[call])
-            return show(self.setting, make_inputs(self.setting, drawn), outputs, drawn.seed)
+            return show(self.setting, make_inputs(self.setting, drawn), outputs)
         except (torch.OutOfMemoryError, MemoryError):
             return None
         finally:

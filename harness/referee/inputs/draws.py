@@ -11,6 +11,7 @@ import torch
 
 from harness.model.check import Tolerance
 from harness.referee.answers.invalid_problem import InvalidProblem
+from harness.referee.answers.kept import SeededInputs
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.rows import is_floating
 from harness.referee.inputs.fairness import fair_inputs
@@ -49,11 +50,11 @@ class FairVariants:
     remarks: tuple[str, ...]
 
 
-def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
+def make_inputs(setting: Setting, drawn: Drawn) -> SeededInputs:
     """Make the inputs anew; the same draw gives equal tensors every time."""
     inputs = setting.reference.make_inputs(drawn.seed)
     inputs = inputs if drawn.variant is None else drawn.variant.apply(inputs, drawn.seed)
-    return without_ties(inputs) if has_open_order(setting) else inputs
+    return SeededInputs(without_ties(inputs) if has_open_order(setting) else inputs, drawn.seed)
 
 
 def fair_variants(setting: Setting) -> FairVariants:
@@ -132,11 +133,13 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
         def plain() -> Sequence[torch.Tensor]:
             return setting.oracle.answer_anywhere(setting.some_rows(drawn(), few), setting.spec)
 
-        def changed_by(variant: Variant) -> list[Any]:
-            return setting.some_rows(variant.apply(drawn(), seed), few)
+        is_whole = not (setting.oracle.has_rows or has_open_order(setting))  # and so what solutions get
 
-        is_what_is_judged = not (setting.oracle.has_rows or has_open_order(setting))
-        fair = fair_inputs(setting, variant, changed_by, plain, seed if is_what_is_judged else None)
+        def changed_by(change: Variant) -> list[Any]:
+            changed = setting.some_rows(change.apply(drawn(), seed), few)
+            return SeededInputs(changed, seed) if is_whole and change is variant else changed
+
+        fair = fair_inputs(setting, variant, changed_by, plain)
     except InvalidProblem:
         return None
     except (torch.OutOfMemoryError, MemoryError):

@@ -51,19 +51,14 @@ class _LosesValues(Exception):
 
 
 def fair_inputs(
-    setting: Setting,
-    variant: Variant,
-    changed_by: Callable[[Variant], list[Any]],
-    plain: Answer,
-    seed: int | None = None,
+    setting: Setting, variant: Variant, changed_by: Callable[[Variant], list[Any]], plain: Answer
 ) -> FairInputs | None:
     """Apply a variant; None where it is unfair, or would show nothing.
 
     A variant is fair where the reference gives finite values wherever it does so for the inputs as drawn, and where
     its own error leaves the tolerance telling. `changed_by` makes the same inputs anew and applies a variant to them.
     `plain` gives the oracle's answer without the variant: where it is large, there is no room to keep it. Large answers
-    may lie on the host. `seed`: what these very inputs are drawn with when a solution gets them, so that a slow answer
-    to them is known then.
+    may lie on the host.
 
     Raises: InvalidProblem where the reference refuses the inputs.
     """
@@ -75,7 +70,7 @@ def fair_inputs(
     inputs = changed_by(variant)
     try:
         if setting.problem.tolerance is None:
-            want, evidence = setting.answer_with_evidence(inputs, require_values, seed)
+            want, evidence = setting.answer_with_evidence(inputs, require_values)
             if not all(one.is_telling for one in evidence):
                 return None
             tolerances = tuple(one.tolerance for one in evidence)
