@@ -176,7 +176,7 @@ def comparisons(setting: Setting, left: Sequence[tuple[int, str]]) -> Iterator[R
 
 def _answered(setting: Setting, seed: int) -> tuple[list[Any], list[Piece]]:
     inputs = setting.inputs_with_rows(setting.seed("inputs", seed))
-    return inputs, list(setting.oracle.pieces(inputs, setting.spec))
+    return inputs, list(setting.oracle.pieces(inputs))
 
 
 def compared(

@@ -151,7 +151,7 @@ def _seen(
 ) -> _Seen:
     """Look at the first rows, or at those about the first wrong element of a check. Raises: ValueError where there are
     too many elements, and where errors there aren't finite numbers."""
-    is_whole = setting.oracle.rows(inputs, setting.spec) is None
+    is_whole = setting.oracle.rows(inputs) is None
     if is_whole and count_elements(inputs, setting.spec) > _MOST_ELEMENTS:
         raise ValueError("too many elements, whose rows depend on each other")
     wrong = next((one.index for output in check.outputs for one in output.first_mismatches), ()) if check else ()
@@ -224,7 +224,7 @@ def _effects(setting: Setting, seen: _Seen, name: str, operands: Sequence[tuple[
             rounded = _answer_in(RoundedProducts(rounding, which), setting, seen, f"{name} {number} {which}")
             if not rounded:
                 if not isinstance(rounding, tuple):
-                    given = setting.reference, setting.model
+                    given = setting.oracle, setting.model
                     yield _difference(answer_with_rounded(rounding, *given, copied(seen.inputs)), seen.want)
                     with RoundedResults(rounding):
                         yield _difference(answer_with_rounded(rounding, *given, copied(seen.inputs)), seen.want)

@@ -225,7 +225,7 @@ def _rows_outside(
     """The inputs of the first rows that a comparison found outside, and which; all, and none, where rows depend on each
     other."""
     rows = sorted({one.index[0] for output in compared for one in output.first_mismatches if one.index})
-    divided = setting.oracle.rows(inputs, setting.spec)
+    divided = setting.oracle.rows(inputs)
     return (divided.together(inputs, rows), rows) if divided and rows else (inputs, [])
 
 

@@ -82,13 +82,13 @@ class SampledAnswer:
     @property
     def _is_divided(self) -> bool:
         """True where evidence is taken on rows of a whole case, which say nothing of the case."""
-        return self._rows is None and self.setting.oracle.rows(self.inputs, self.setting.spec) is not None
+        return self._rows is None and self.setting.oracle.rows(self.inputs) is not None
 
     def _evidence_against(self, compared: Sequence[OutputComparison]) -> Sequence[ErrorEvidence]:
         """Measure the reference's errors; of a whole case on what was found outside, where its rows are independent."""
         if self._rows is not None:
             return self._of_each_output(self.setting.evidence_on)
-        if self.setting.oracle.find_rows(self.inputs, self.setting.spec):
+        if self.setting.oracle.find_rows(self.inputs):
             self.inputs = make_inputs(self.setting, Drawn(self.seed))  # a run may have changed them
         return evidence_against(self.setting, compared, self.inputs)
 

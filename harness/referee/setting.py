@@ -148,7 +148,7 @@ class Setting:
         """Make inputs, and have it found out which of their rows are independent, by a run that may change them."""
         inputs = self.reference.make_inputs(seed)
         with self.lessons.learning():
-            has_run = self.oracle.find_rows(inputs, self.spec)
+            has_run = self.oracle.find_rows(inputs)
         return self.reference.make_inputs(seed) if has_run else inputs
 
     def evidence_on(self, inputs: Sequence[Any]) -> tuple[ErrorEvidence, ...]:
@@ -165,7 +165,6 @@ class Setting:
         return gather_evidence(
             self.oracle,
             inputs,
-            self.spec,
             self.problem.precision,
             look,
             lambda: self.lessons.runs.take(inputs, "answer", lambda: self.oracle.answer_if_room(inputs)),
@@ -173,22 +172,22 @@ class Setting:
 
     def whole_answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """The oracle's answer in one piece. Raises: torch.OutOfMemoryError."""
-        return self.lessons.runs.take(inputs, "answer", lambda: self.oracle.answer_anywhere(inputs, self.spec))
+        return self.lessons.runs.take(inputs, "answer", lambda: self.oracle.answer_anywhere(inputs))
 
     def pieces(self, inputs: Sequence[Any]) -> Iterator[Piece]:
         """The oracle's answer piece by piece, as it can be had."""
-        if self.oracle.rows(inputs, self.spec) is None:
+        if self.oracle.rows(inputs) is None:
             return iter([(slice(None), self.whole_answer(inputs))])
-        return self.oracle.pieces(inputs, self.spec)
+        return self.oracle.pieces(inputs)
 
     def parts(self, inputs: Sequence[Any]) -> Iterator[tuple[slice, Sequence[Any]]]:
         """The inputs of some rows after the other, as many as the oracle takes in one piece; all where rows depend on
         each other."""
-        rows = self.oracle.rows(inputs, self.spec)
+        rows = self.oracle.rows(inputs)
         if rows is None:
             yield slice(None), inputs
             return
-        step = self.oracle.rows_of_a_piece(inputs, self.spec, rows)
+        step = self.oracle.rows_of_a_piece(inputs, rows)
         for start in range(0, rows.count, step):
             part = slice(start, min(start + step, rows.count))
             yield part, rows.of(inputs, part)
@@ -253,11 +252,11 @@ class Setting:
         """The inputs of so many rows that each output has `elements`, as far as the oracle takes them in one piece, but
         two at least: of one alone the mean is the answer. The first rows, or those from `wanted_row` on; all where rows
         depend on each other."""
-        rows = self.oracle.rows(inputs, self.spec)
+        rows = self.oracle.rows(inputs)
         if rows is None:
             return list(inputs)
         fewest = min(math.prod(shape) for shape in self.spec.shapes) // rows.count
-        wanted = min(-(-elements // max(1, fewest)), self.oracle.rows_of_a_piece(inputs, self.spec, rows))
+        wanted = min(-(-elements // max(1, fewest)), self.oracle.rows_of_a_piece(inputs, rows))
         count = min(max(2, wanted), rows.count)
         start = min(wanted_row, rows.count - count)
         return rows.of(inputs, slice(start, start + count))
@@ -319,7 +318,7 @@ def prepare_setting(
     spec = reference.output_spec(model, inputs)
     call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     is_claimed = problem.independent_batch and not problem.backward  # parameters' gradients are sums over all rows
-    oracle = Oracle(reference, model, is_claimed, lessons.rows)
+    oracle = Oracle(reference, model, spec, is_claimed, lessons.rows)
     if lessons.oracle is not None:
         oracle.kind, oracle.why_float32 = lessons.oracle
     return Setting(

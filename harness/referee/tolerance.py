@@ -22,7 +22,7 @@ from harness.referee.answers.comparison import comparison_of, parts_of, within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.kernel_kinds import NOISY
 from harness.referee.answers.oracle import Oracle, copied
-from harness.referee.answers.output_spec import OutputSpec, dtype_name
+from harness.referee.answers.output_spec import dtype_name
 from harness.workspace.problem import LEAST_TOLERANCE
 
 MARGIN = 2.0
@@ -105,7 +105,6 @@ class ErrorEvidence:
 def gather_evidence(
     oracle: Oracle,
     inputs: Sequence[Any],
-    spec: OutputSpec,
     precision: str | None,
     look: Callable[[Sequence[torch.Tensor]], None] = lambda native: None,
     answer: Callable[[], tuple[torch.Tensor, ...] | None] | None = None,
@@ -123,7 +122,7 @@ def gather_evidence(
     want = answer() if answer else oracle.answer_if_room(inputs)
     if want is None:
         native = None  # which may have taken the room
-        want = oracle.answer_anywhere(inputs, spec)
+        want = oracle.answer_anywhere(inputs)
     units = [unit_of(one) for one in want]
     found = None
     with contextlib.suppress(torch.OutOfMemoryError):
@@ -134,13 +133,13 @@ def gather_evidence(
         torch.cuda.empty_cache()
         found = _errors_of(oracle, inputs, want, units, None)
     again, errors = found
-    least = [least_for(dtype, precision) for dtype in spec.dtypes]
+    least = [least_for(dtype, precision) for dtype in oracle.spec.dtypes]
     if any(max(found.values(), default=0.0) > most for found, most in zip(errors, least, strict=True)):
         with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
             _leave_out_choices(oracle, inputs, want, units, errors)
     evidence = tuple(
         ErrorEvidence(unit, one, found, FORGIVEN[_computed_in(found, dtype, precision)])
-        for unit, one, dtype, found in zip(units, least, spec.dtypes, errors, strict=True)
+        for unit, one, dtype, found in zip(units, least, oracle.spec.dtypes, errors, strict=True)
     )
     with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
         for name, cheaper, forgiven in _cheaper(oracle, inputs, want, units):

@@ -231,7 +231,7 @@ ONE_SIDED = "(x + 0.3) - x"
 def test_errors_among_all_rows_count_beside_evidence_on_some_until_memory_is_short(tmp_path: Path) -> None:
     setting = made(tmp_path, ONE_SIDED)
     inputs = setting.reference.make_inputs(7)
-    want, few = gather_evidence(setting.oracle, [inputs[0][3:5]], setting.spec, "float32")
+    want, few = gather_evidence(setting.oracle, [inputs[0][3:5]], "float32")
     another = setting.oracle.native(inputs)[0].clone()
     another[4] += 0.01  # as another algorithm would err there
     ways = [("eager", setting.oracle.native(inputs)), ("channels-last", [another])]
@@ -254,7 +254,7 @@ def test_a_second_call_into_the_same_memory_loosens_nothing(tmp_path: Path, monk
     right = setting.oracle.native(inputs)[0].clone()
     kept, factors = torch.empty_like(right), iter((1.0, 1.005))
     monkeypatch.setattr(setting.oracle, "native", lambda given: (kept.copy_(right * next(factors)),))
-    _, (found,) = gather_evidence(setting.oracle, inputs, setting.spec, "float32")
+    _, (found,) = gather_evidence(setting.oracle, inputs, "float32")
     assert found.errors["eager"] < 1e-5
 
 
@@ -269,7 +269,7 @@ def test_evidence_is_the_same_where_memory_is_short(
     setting = made(tmp_path, ONE_SIDED)
     inputs = setting.reference.make_inputs(7)
     monkeypatch.setattr(Oracle, "reformulations", lambda self, given: [("another way", self.native(given))])
-    facts = (setting.oracle, inputs, setting.spec, "float32")
+    facts = (setting.oracle, inputs, "float32")
     right, evidence = gather_evidence(*facts)
     numbers, method = count(1), getattr(Oracle, asked)
 
@@ -301,7 +301,7 @@ def test_a_second_attempt_finds_nothing_of_the_first_alive(tmp_path: Path, monke
         return found
 
     monkeypatch.setattr(Oracle, "native", short)
-    gather_evidence(setting.oracle, setting.reference.make_inputs(7), setting.spec, "float32")
+    gather_evidence(setting.oracle, setting.reference.make_inputs(7), "float32")
     assert alive == [0]
 
 

@@ -58,11 +58,13 @@ class Oracle:
         self,
         reference: Reference,
         model: torch.nn.Module,
-        independent_batch: bool,
+        spec: OutputSpec,
+        independent_batch: bool = False,
         found: FoundRows | None = None,
     ) -> None:
         """`found`: by an earlier oracle of the same model; what this one finds is added."""
         self._reference = reference
+        self.spec = spec
         self._is_claimed = independent_batch
         self._found = found or FoundRows()
         self._budget = piece_bytes(reference.device)
@@ -79,19 +81,23 @@ class Oracle:
         self.kind: OracleKind = "float64"
         self.why_float32: str | None = None
 
-    def pieces(self, inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Piece]:
+    def for_model(self, model: torch.nn.Module) -> Oracle:
+        """The same for another model of the reference's, of whose rows nothing is known."""
+        return Oracle(self._reference, model, self.spec)
+
+    def pieces(self, inputs: Sequence[Any]) -> Iterator[Piece]:
         """Compute the answer piece by piece: smaller pieces where the device's memory is short, and on the host where
         not even one row fits. Raises: torch.OutOfMemoryError where the host has no room either."""
-        rows = self.rows(inputs, spec)
+        rows = self.rows(inputs)
         if rows is None:
-            yield slice(None), self.answer_anywhere(inputs, spec)
+            yield slice(None), self.answer_anywhere(inputs)
             return
-        step = self.rows_of_a_piece(inputs, spec, rows)
+        step = self.rows_of_a_piece(inputs, rows)
         start = 0
         while start < rows.count:
             part = slice(start, min(start + step, rows.count))
             given = rows.of(inputs, part)
-            outputs = self.answer_anywhere(given, spec) if step == 1 else self.answer_if_room(given)
+            outputs = self.answer_anywhere(given) if step == 1 else self.answer_if_room(given)
             if outputs is None:
                 step = (step + 1) // 2
                 continue
@@ -99,11 +105,11 @@ class Oracle:
             del outputs
             start = part.stop
 
-    def rows_of_a_piece(self, inputs: Sequence[Any], spec: OutputSpec, rows: Rows) -> int:
+    def rows_of_a_piece(self, inputs: Sequence[Any], rows: Rows) -> int:
         """The number of rows that are computed at once, at least one."""
-        return min(rows.count, max(1, self._budget // _row_bytes(inputs, spec, rows)))
+        return min(rows.count, max(1, self._budget // _row_bytes(inputs, self.spec, rows)))
 
-    def find_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> bool:
+    def find_rows(self, inputs: Sequence[Any]) -> bool:
         """Verify that rows are independent where the problem claims it; else, for a large answer, find by experiment
         which dimensions of the inputs can be divided.
 
@@ -118,24 +124,24 @@ class Oracle:
                 )
             return False
         if self._is_claimed:
-            claimed = claimed_rows(inputs, spec)
+            claimed = claimed_rows(inputs, self.spec)
             if claimed and claimed.count > 1 and not self._are_independent(claimed, inputs, (0, 1)):
                 raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
             return False
         most = min(_SEARCHED_BYTES[self._device], self._budget)
-        if self._found.is_searched or count_elements(inputs, spec) * _DOUBLE <= most:
+        if self._found.is_searched or count_elements(inputs, self.spec) * _DOUBLE <= most:
             return False
         self._found.is_searched = True
-        for rows in possible_rows(inputs, spec):
+        for rows in possible_rows(inputs, self.spec):
             if self._can_divide(rows, inputs):
                 self._found.rows = rows if self._divides_whole(rows, inputs) else None
                 return True
         return False
 
-    def has_independent_items(self, inputs: Sequence[Any], spec: OutputSpec) -> bool:
+    def has_independent_items(self, inputs: Sequence[Any]) -> bool:
         """Say whether rows along dimension 0 of all inputs and outputs give the same answers alone as together, though
         the problem doesn't claim it. The reference may change these inputs."""
-        rows = None if self._reference.irregular or self._reference.step else claimed_rows(inputs, spec)
+        rows = None if self._reference.irregular or self._reference.step else claimed_rows(inputs, self.spec)
         return (
             rows is not None and rows.count > 1 and self._can_divide(rows, inputs) and self._divides_whole(rows, inputs)
         )
@@ -291,12 +297,12 @@ class Oracle:
         """True where rows can be judged one by one."""
         return self._is_claimed or self._found.rows is not None
 
-    def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
+    def rows(self, inputs: Sequence[Any]) -> Rows | None:
         """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""
         if self._reference.irregular:
             return None
         if self._is_claimed:
-            return claimed_rows(inputs, spec)
+            return claimed_rows(inputs, self.spec)
         found = self._found.rows
         return found if found and found.fit(inputs) else None
 
@@ -326,14 +332,14 @@ class Oracle:
             torch.cuda.empty_cache()
         return None
 
-    def answer_anywhere(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
+    def answer_anywhere(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """Compute answer(), on the host where the device's memory is too short. Raises: torch.OutOfMemoryError."""
         outputs = self.answer_if_room(inputs)
-        return outputs if outputs is not None else self._on_host(inputs, spec)
+        return outputs if outputs is not None else self._on_host(inputs)
 
-    def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
+    def _on_host(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """Compute answer() on the CPU. Raises: torch.OutOfMemoryError."""
-        needed = _HOST_FACTOR * _DOUBLE * count_elements(inputs, spec)
+        needed = _HOST_FACTOR * _DOUBLE * count_elements(inputs, self.spec)
         if needed > (free := available_bytes()):
             raise torch.OutOfMemoryError(
                 f"out of memory: the right answer takes {needed / 2**30:.1f} GiB of the host's memory, which has "

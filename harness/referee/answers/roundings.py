@@ -11,7 +11,6 @@ from torch.utils.flop_counter import flop_registry
 
 from harness.referee.answers.operator_mode import OperatorMode
 from harness.referee.answers.oracle import Oracle
-from harness.referee.answers.reference import Reference
 from harness.referee.answers.rows import is_floating
 from harness.referee.answers.tf32 import rounded_to_tf32
 
@@ -111,7 +110,7 @@ class RoundedResults(OperatorMode):
 
 
 def answer_with_rounded(
-    rounding: Rounding, reference: Reference, model: torch.nn.Module, inputs: Sequence[Any]
+    rounding: Rounding, oracle: Oracle, model: torch.nn.Module, inputs: Sequence[Any]
 ) -> tuple[torch.Tensor, ...]:
     """Round inputs and parameters, then compute exactly, as the best kernel in this precision would."""
     model = copy.deepcopy(model)
@@ -119,4 +118,4 @@ def answer_with_rounded(
         for parameter in filter(is_floating, model.parameters()):
             parameter.copy_(rounding(parameter))
     rounded = [rounding(value) if is_floating(value) else value for value in inputs]
-    return Oracle(reference, model, False).answer(rounded)
+    return oracle.for_model(model).answer(rounded)

@@ -83,7 +83,7 @@ class CaseTurns:
     @property
     def has_rows(self) -> bool:
         """True where single rows of the outputs can be judged."""
-        return self.setting.oracle.rows(self.buffers.values(0), self.setting.spec) is not None
+        return self.setting.oracle.rows(self.buffers.values(0)) is not None
 
     def construct(self) -> None:
         """Have the solution's module made, with access to the buffers. Raises: SolutionFailed."""
@@ -304,7 +304,7 @@ class CaseTurns:
 
     def _row(self, inputs: Sequence[Any], call: int) -> KeptRow | None:
         """A random row, in memory of its own; None where rows aren't independent."""
-        rows = self.setting.oracle.rows(inputs, self.setting.spec)
+        rows = self.setting.oracle.rows(inputs)
         if rows is None:
             return None
         row = self.rng.randrange(rows.count)

@@ -60,8 +60,8 @@ class Capacity:
         size, outputs = tensor_bytes(inputs), setting.spec.nbytes
         may_be_short = bool(self.references) and size + outputs <= SHORT_BYTES
         many = replace(self, calls=SHORT_CALLS * self.calls) if may_be_short else self
-        rows = setting.oracle.rows(inputs, setting.spec)
-        in_pieces = rows is not None and setting.oracle.rows_of_a_piece(inputs, setting.spec, rows) < rows.count
+        rows = setting.oracle.rows(inputs)
+        in_pieces = rows is not None and setting.oracle.rows_of_a_piece(inputs, rows) < rows.count
         return many.affordable(size, outputs, free, total, setting.call_bytes, in_pieces)
 
     def affordable(

@@ -131,7 +131,7 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
             return copied(kept) if kept else setting.reference.make_inputs(seed)
 
         def plain() -> Sequence[torch.Tensor]:
-            return setting.oracle.answer_anywhere(setting.some_rows(drawn(), few), setting.spec)
+            return setting.oracle.answer_anywhere(setting.some_rows(drawn(), few))
 
         is_whole = not (setting.oracle.has_rows or has_open_order(setting))  # and so what solutions get
 
@@ -152,7 +152,7 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
     """Make one row large and negative, if the reference bears whole inputs like that: a kernel that chooses a method by
     a sample of its inputs takes all of them for small and positive. The milder of both tolerances holds."""
     wild = [one for one in fair if one.variant and one.variant.name == "negative" and one.decides]
-    rows = setting.oracle.rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
+    rows = setting.oracle.rows(setting.reference.make_inputs(seed)) if wild else None
     variant, tolerances = (wild[-1].variant, wild[-1].tolerances) if wild else (None, None)
     if variant is None or tolerances is None or rows is None or not rows.are_items or rows.count < 2:
         return None

@@ -77,7 +77,7 @@ def fair_inputs(
         else:
             native = setting.oracle.native(copied(inputs))  # first, as for evidence
             require_values(native)
-            want = setting.oracle.answer_anywhere(inputs, setting.spec)
+            want = setting.oracle.answer_anywhere(inputs)
             tolerances = _scaled(variant, setting.tolerances, plain(), want)
             if not _is_within(native, want, tolerances):
                 return None
@@ -127,7 +127,7 @@ def _shows_terms(setting: Setting, inputs: Sequence[Any], want: Sequence[torch.T
     zeros afterwards: there may be no room for others."""
     for one in filter(is_floating, inputs):
         one.zero_()
-    pairs = list(zip(setting.oracle.answer_anywhere(inputs, setting.spec), want, strict=True))
+    pairs = list(zip(setting.oracle.answer_anywhere(inputs), want, strict=True))
     changed = sum(int((one.to(two.device) != two).sum()) for one, two in pairs)
     return changed >= _CHANGED_SHARE * sum(one.numel() for one, _ in pairs)
 
@@ -152,7 +152,7 @@ def _decides(
     if not variant.is_far:
         return True
     near = variant.at_drawn_scale()
-    without = plain() if near is None else setting.oracle.answer_anywhere(changed_by(near), setting.spec)
+    without = plain() if near is None else setting.oracle.answer_anywhere(changed_by(near))
     error = _SCALING_ERROR[setting.oracle.kind]
     return all(_grows(one, two, error) for one, two in zip(without, want, strict=True))
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from harness.referee.answers.comparison import parts_of
-from harness.referee.answers.oracle import Oracle, copied
+from harness.referee.answers.oracle import copied
 from harness.referee.answers.roundings import ROUNDINGS, answer_with_rounded
 from harness.referee.answers.rows import is_floating
 from harness.referee.ceilings.work import operations_of_run
@@ -254,7 +254,7 @@ def _with_rounded_operands(name: str, specimen: Specimen) -> Answers | None:
     """None without operands."""
     if not any(is_floating(value) for value in (*specimen.inputs, *specimen.setting.model.parameters())):
         return None
-    answers = answer_with_rounded(ROUNDINGS[name], specimen.setting.reference, specimen.setting.model, specimen.inputs)
+    answers = answer_with_rounded(ROUNDINGS[name], specimen.setting.oracle, specimen.setting.model, specimen.inputs)
     return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]
 
 
@@ -317,7 +317,5 @@ LEFT_OUT = Mutant(
 
 
 def _answers(specimen: Specimen, model: torch.nn.Module, inputs: Sequence[Any]) -> Answers:
-    setting = specimen.setting
-    oracle = Oracle(setting.reference, model, False)
-    answers = oracle.answer(inputs)
+    answers = specimen.setting.oracle.for_model(model).answer(inputs)
     return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]

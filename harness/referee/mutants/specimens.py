@@ -141,7 +141,7 @@ def _require_bearable(setting: Setting) -> None:
 
 def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> _Cut | None:
     """The rows, and how many of them to examine; None for all of the case."""
-    rows = setting.oracle.rows(inputs, setting.spec)
+    rows = setting.oracle.rows(inputs)
     if not rows:
         return None
     budget = _EXAMINED_BYTES[setting.reference.device]

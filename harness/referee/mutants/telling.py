@@ -124,7 +124,7 @@ def _specimens(setting: Setting) -> Iterator[Specimen]:
     """Inputs as drawn, then each variant that decides; what an earlier call left is the answer to other inputs, of
     which no crude mutant sees more than that."""
     earlier = setting.some_rows(setting.reference.make_inputs(setting.seed("inputs", "earlier")), _EXAMINED)
-    left = setting.rounded(setting.oracle.answer_anywhere(earlier, setting.spec))
+    left = setting.rounded(setting.oracle.answer_anywhere(earlier))
     del earlier
     yield _specimen(setting, Drawn(setting.seed("inputs", "telling")), left)
     for drawn in (one for one in fair_variants(setting).drawn if one.decides):  # those that solutions are judged by

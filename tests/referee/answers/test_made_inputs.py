@@ -117,4 +117,4 @@ def test_jagged_inputs_are_not_divided_into_rows(tmp_path: Path) -> None:
     problem = load_problem(Path(found.path).parent)
     setting = prepare_setting(problem, "full", 0, "cpu")
     with pytest.raises(InvalidProblem, match="independent_batch"):
-        setting.oracle.find_rows(setting.reference.make_inputs(0), setting.spec)
+        setting.oracle.find_rows(setting.reference.make_inputs(0))

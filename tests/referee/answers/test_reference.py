@@ -246,7 +246,7 @@ def test_pieces_make_up_the_whole(tmp_path: Path) -> None:
     inputs = made.reference.make_inputs(3)
     whole = made.oracle.answer(inputs)
     row_bytes = 8 * (4 + 4 + 1)
-    pieces = list(cut(made.oracle, 4 * row_bytes).pieces(inputs, made.spec))
+    pieces = list(cut(made.oracle, 4 * row_bytes).pieces(inputs))
     assert [rows for rows, _ in pieces] == [slice(0, 4), slice(4, 6)]
     for number, output in enumerate(whole):
         assert torch.equal(torch.cat([outputs[number] for _, outputs in pieces]), output)
@@ -254,7 +254,7 @@ def test_pieces_make_up_the_whole(tmp_path: Path) -> None:
 
 def test_a_row_larger_than_the_budget_is_a_piece(tmp_path: Path) -> None:
     made = setting(tmp_path, "return x")
-    assert len(list(cut(made.oracle, 1).pieces(made.reference.make_inputs(3), made.spec))) == 6
+    assert len(list(cut(made.oracle, 1).pieces(made.reference.make_inputs(3)))) == 6
 
 
 @pytest.mark.parametrize(
@@ -262,14 +262,14 @@ def test_a_row_larger_than_the_budget_is_a_piece(tmp_path: Path) -> None:
 )
 def test_what_has_no_independent_rows_comes_whole(tmp_path: Path, forward: str, yaml: str) -> None:
     made = setting(tmp_path, forward, yaml=yaml)
-    ((rows, _),) = cut(made.oracle, 1).pieces(made.reference.make_inputs(3), made.spec)
+    ((rows, _),) = cut(made.oracle, 1).pieces(made.reference.make_inputs(3))
     assert rows == slice(None)
 
 
 @pytest.mark.parametrize("forward", ["return torch.relu(x)", "return x.argmax(1)", "return x > 0"])
 def test_an_honest_claim_of_independence_is_verified(tmp_path: Path, forward: str) -> None:
     made = setting(tmp_path, forward)
-    made.oracle.find_rows(made.reference.make_inputs(3), made.spec)
+    made.oracle.find_rows(made.reference.make_inputs(3))
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_an_honest_claim_of_independence_is_verified(tmp_path: Path, forward: st
 def test_a_wrong_claim_of_independence_is_refused(tmp_path: Path, forward: str, complaint: str) -> None:
     made = setting(tmp_path, forward)
     with pytest.raises(InvalidProblem) as raised:
-        made.oracle.find_rows(made.reference.make_inputs(3), made.spec)
+        made.oracle.find_rows(made.reference.make_inputs(3))
     assert complaint in str(raised.value)
 
 
@@ -311,7 +311,7 @@ def test_a_library_that_lacks_memory_makes_no_oracle_one_in_float32(tmp_path: Pa
     forward = f"if x.dtype != torch.float32:\n    raise RuntimeError({words!r})\nreturn x"
     made = setting(tmp_path, forward)
     with pytest.raises(torch.OutOfMemoryError):
-        made.oracle.answer_anywhere(made.reference.make_inputs(3), made.spec)
+        made.oracle.answer_anywhere(made.reference.make_inputs(3))
     assert made.oracle.kind == "float64"
 
 

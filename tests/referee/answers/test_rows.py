@@ -25,7 +25,7 @@ def unclaimed(tmp_path: Path, forward: str, given: str = ONE, budget: int = 1, i
     made = setting(tmp_path, forward, given, init, yaml="")
     made.oracle._budget = budget
     inputs = made.reference.make_inputs(3)
-    made.oracle.find_rows(inputs, made.spec)
+    made.oracle.find_rows(inputs)
     return made, inputs
 
 
@@ -42,10 +42,10 @@ def unclaimed(tmp_path: Path, forward: str, given: str = ONE, budget: int = 1, i
 )
 def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, given: str, axes: tuple[int | None, ...]) -> None:
     made, inputs = unclaimed(tmp_path, forward, given)
-    rows = made.oracle.rows(inputs, made.spec)
+    rows = made.oracle.rows(inputs)
     assert rows is not None
     assert (rows.count, rows.axes) == (6, axes)
-    pieces = list(made.oracle.pieces(inputs, made.spec))
+    pieces = list(made.oracle.pieces(inputs))
     assert [rows for rows, _ in pieces] == [slice(row, row + 1) for row in range(6)]
     (whole,) = made.oracle.answer(inputs)
     torch.testing.assert_close(torch.cat([outputs[0] for _, outputs in pieces]), whole)
@@ -70,19 +70,19 @@ def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, given: str, 
 )
 def test_what_depends_on_other_rows_or_on_its_place_comes_whole(tmp_path: Path, forward: str, given: str) -> None:
     made, inputs = unclaimed(tmp_path, forward, given)
-    assert made.oracle.rows(inputs, made.spec) is None
-    assert [rows for rows, _ in made.oracle.pieces(inputs, made.spec)] == [slice(None)]
+    assert made.oracle.rows(inputs) is None
+    assert [rows for rows, _ in made.oracle.pieces(inputs)] == [slice(None)]
     assert made.oracle.kind == "float64"  # what a division raised is none of the whole's
 
 
 def test_a_model_that_knows_its_batch_comes_whole(tmp_path: Path) -> None:
     made, inputs = unclaimed(tmp_path, "return x + self.h", init="self.register_buffer('h', torch.randn(6, 4))")
-    assert made.oracle.rows(inputs, made.spec) is None
+    assert made.oracle.rows(inputs) is None
 
 
 def test_an_answer_that_fits_a_piece_is_not_divided(tmp_path: Path) -> None:
     made, inputs = unclaimed(tmp_path, "return torch.relu(x)", budget=8 * 48)
-    assert made.oracle.rows(inputs, made.spec) is None
+    assert made.oracle.rows(inputs) is None
 
 
 @pytest.mark.parametrize(("device", "columns", "is_divided"), [
@@ -94,7 +94,7 @@ def test_rows_are_searched_for_where_that_costs_less_than_judging_all(
     made = setting(tmp_path, "return torch.relu(x)", f"torch.randn(6, {columns})", yaml="")
     made.oracle._device = device  # its memory isn't needed to see how it is divided
     inputs = made.inputs_with_rows(3)
-    assert (made.oracle.rows(inputs, made.spec) is not None) == is_divided
+    assert (made.oracle.rows(inputs) is not None) == is_divided
 
 
 def test_rows_are_searched_for_once_for_all_solutions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,14 +102,14 @@ def test_rows_are_searched_for_once_for_all_solutions(tmp_path: Path, monkeypatc
     later = prepare_setting(made.problem, made.case, made.master_seed, "cpu", lessons=made.lessons)
     monkeypatch.delattr(Oracle, "_can_divide")
     assert later.inputs_with_rows(3) is not inputs
-    assert later.oracle.rows(inputs, made.spec) == made.oracle.rows(inputs, made.spec) is not None
+    assert later.oracle.rows(inputs) == made.oracle.rows(inputs) is not None
 
 
 def test_a_single_row_is_not_divided_again(tmp_path: Path) -> None:
     made, inputs = unclaimed(tmp_path, "return torch.relu(x)")
-    rows = made.oracle.rows(inputs, made.spec)
+    rows = made.oracle.rows(inputs)
     assert rows is not None
-    assert made.oracle.rows(rows.of(inputs, slice(2, 3)), made.spec) is None
+    assert made.oracle.rows(rows.of(inputs, slice(2, 3))) is None
 
 
 class Scarce:
@@ -152,7 +152,7 @@ def test_a_host_without_room_is_a_shortage(tmp_path: Path, monkeypatch: pytest.M
     Scarce(made.oracle, monkeypatch, most=0)
     monkeypatch.setattr(oracle_module, "available_bytes", lambda: 100)
     with pytest.raises(torch.OutOfMemoryError):
-        list(made.oracle.pieces(inputs, made.spec))
+        list(made.oracle.pieces(inputs))
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ def test_a_model_made_double_for_a_call_answers_like_one_that_is_kept(
 ) -> None:
     made = setting(tmp_path, forward, ONE, init=init, yaml="")
     model, inputs = made.reference.construct(5), made.reference.make_inputs(3)
-    (want,) = Oracle(made.reference, model, False).answer(inputs)
+    (want,) = Oracle(made.reference, model, made.spec).answer(inputs)
     monkeypatch.setattr(oracle_module, "piece_bytes", lambda device: 0)
     made.reference.device = "cuda"
-    large = Oracle(made.reference, model, False)
+    large = Oracle(made.reference, model, made.spec)
     made.reference.device = large._device = "cpu"  # there is no other here
     large.native(inputs)
     (got,) = large.answer(inputs)

@@ -80,7 +80,7 @@ def test_an_oracle_that_takes_all_rows_at_once_is_given_the_memory_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int, in_pieces: bool
 ) -> None:
     setting, inputs = unclaimed(tmp_path, "return torch.relu(x)")
-    assert setting.oracle.rows(inputs, setting.spec)
+    assert setting.oracle.rows(inputs)
     setting.oracle._budget = piece_bytes
     monkeypatch.setattr(Reference, "on_gpu", True)
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (TOTAL, TOTAL))
