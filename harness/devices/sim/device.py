@@ -11,7 +11,7 @@ from harness.devices.base import Measured, WorkerDevice
 from harness.devices.sim.findings import RuntimeReport, parse_report
 from harness.devices.sim.triton import TritonKernels
 from harness.model.languages import OF_GPUS_ALONE
-from harness.sandbox.wire.device import Account, BufferHandle, Finding, KernelRun, SeenGpu
+from harness.sandbox.wire.device import Account, BufferHandle, Finding, KernelRun
 
 if TYPE_CHECKING:
     import torch
@@ -43,9 +43,6 @@ class SimDevice(WorkerDevice):
         self._triton.offer()
         for language in OF_GPUS_ALONE:
             sys.modules[language.module] = None  # type: ignore[assignment]  # installed or not, importing it fails
-
-    def show(self, gpu: SeenGpu, is_rehearsed: bool) -> None:
-        raise ValueError("a simulated device is always there")
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """Map a one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
