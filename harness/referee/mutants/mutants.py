@@ -126,7 +126,7 @@ def _perturbed(want: torch.Tensor, index: int, share: float) -> torch.Tensor:
     if want.dtype is torch.bool:
         flat[index] = ~flat[index]
     elif not (want.is_floating_point() or want.is_complex()):
-        flat[index] += 1
+        flat[index : index + 1].view(torch.uint8)[0] ^= 1  # torch doesn't add unsigned integers of two bytes and more
     else:
         around = torch.nan_to_num(values_around(want, index).abs().double(), 0.0, 0.0, 0.0)
         own = torch.nan_to_num(flat[index].abs().double(), 0.0, 0.0, 0.0)
@@ -161,12 +161,15 @@ def _shifted(dim: int) -> Callable[[torch.Tensor], torch.Tensor | None]:
 
 
 def _negated(want: torch.Tensor) -> torch.Tensor | None:
-    return None if want.dtype in (torch.bool, torch.uint8) else -want
+    return None if want.dtype in _WITHOUT_A_SIGN else -want
 
 
 def _clamped(want: torch.Tensor) -> torch.Tensor | None:
     """Clamp at zero; NaN stays NaN."""
-    return None if want.is_complex() or want.dtype in (torch.bool, torch.uint8) else want.clamp(min=0)
+    return None if want.is_complex() or want.dtype in _WITHOUT_A_SIGN else want.clamp(min=0)
+
+
+_WITHOUT_A_SIGN = (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
 _LOOSE = "lower the tolerance, or scale the problem so that its outputs are large beside it"

@@ -24,7 +24,7 @@ def answer(name: str, want: Any = WANT, inputs: Any = None, dtype: torch.dtype =
         inputs=[torch.tensor(inputs if inputs is not None else want)],
         want=(right,),
         other_inputs=[],
-        other_want=(right + 1,),
+        other_want=(right.clone(),) if name != "stale" else (right + 1,),
     )
     given = BY_NAME[name].answers(specimen)
     assert given is not None
@@ -78,6 +78,15 @@ def test_half_precision_is_given_more_room() -> None:
 def test_integers_are_one_off_and_truths_are_false() -> None:
     assert answer("last_element", [1, 2], dtype=torch.int64) == [1, 3]
     assert answer("last_element", [True, True], dtype=torch.bool) == [True, False]
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64])
+def test_integers_without_a_sign_are_one_off_and_have_no_other_sign(dtype: torch.dtype) -> None:
+    """torch adds, negates and clamps the wider ones nowhere."""
+    most = min(torch.iinfo(dtype).max, 2**63 - 1)
+    assert answer("last_element", [1, most], dtype=dtype) == [1, most - 1]
+    assert answer("sign", [1, most], dtype=dtype) is None
+    assert answer("starts_at_zero", [1, most], dtype=dtype) is None
 
 
 @pytest.mark.parametrize(

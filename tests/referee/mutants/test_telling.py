@@ -51,7 +51,18 @@ def test_an_empty_output_is_named_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "forward", ["x + 1", "x.sum(1)", "x.softmax(1)", "x > 0.5", "x.argmax(1)", "x.mean()", "(x - 5).relu()"]
+    "forward",
+    [
+        "x + 1",
+        "x.sum(1)",
+        "x.softmax(1)",
+        "x > 0.5",
+        "x.argmax(1)",
+        "x.mean()",
+        "(x - 5).relu()",
+        "(100 * x).to(torch.uint32)",
+        "(100 * x).to(torch.uint16)",
+    ],
 )
 def test_outputs_that_depend_on_their_input_tell(tmp_path: Path, forward: str) -> None:
     setting = made(tmp_path, forward)
