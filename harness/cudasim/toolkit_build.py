@@ -42,6 +42,7 @@ _FORWARDED = {
     "sim/collectives.h": (
         "cub/cub.cuh cub/block/block_exchange.cuh cub/block/block_load.cuh cub/block/block_merge_sort.cuh "
         "cub/block/block_radix_sort.cuh cub/block/block_reduce.cuh cub/block/block_scan.cuh cub/block/block_store.cuh "
+        "cub/device/device_radix_sort.cuh cub/device/device_reduce.cuh cub/device/device_scan.cuh "
         "cub/thread/thread_operators.cuh cub/util_type.cuh cub/warp/warp_merge_sort.cuh cub/warp/warp_reduce.cuh "
         "cub/warp/warp_scan.cuh"
     ),

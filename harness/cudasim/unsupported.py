@@ -13,7 +13,8 @@ _CUB = "rarer parts of CUB"
 _CUBLAS = "rarer parts of cuBLAS"
 
 _SIMULATED_OF_CUB = re.compile(
-    r"Block(Exchange|Load|MergeSort|RadixSort|Reduce|Scan|Store)|Warp(MergeSort|Reduce|Scan)|KeyValuePair|NullType"
+    r"Block(Exchange|Load|MergeSort|RadixSort|Reduce|Scan|Store)|Warp(MergeSort|Reduce|Scan)"
+    r"|Device(RadixSort|Reduce|Scan)|DoubleBuffer|KeyValuePair|NullType"
     r"|ArgMax|ArgMin|Sum|Max|Min|Equality|Inequality|Block(Load|Store|Reduce|Scan)Algorithm"
     r"|BLOCK_(LOAD|STORE|REDUCE|SCAN)_\w+"
 )
@@ -27,8 +28,11 @@ _OF_CUBLAS = (
 
 _HEADERS = {
     r"crt/mma": ("mma", None),
-    r"cub/(?!cub\.|block/block_(exchange|load|merge_sort|radix_sort|reduce|scan|store)\.|warp/warp_(merge|reduce|scan)"
-    r"|thread/thread_operators|util_type)": (_CUB, r"cub"),
+    r"cub/(?!cub\.|block/block_(exchange|load|merge_sort|radix_sort|reduce|scan|store)\."
+    r"|device/device_(radix_sort|reduce|scan)\.|warp/warp_(merge|reduce|scan)|thread/thread_operators|util_type)": (
+        _CUB,
+        r"cub",
+    ),
     r"thrust/": ("Thrust", r"thrust"),
     r"cutlass|cute/": ("CUTLASS", r"cutlass|cute"),
     r"cublas(Lt|Xt)\.h": (_CUBLAS, r"(cu|CU)(blas|BLAS)(Lt|LT|Xt|XT)\w*"),

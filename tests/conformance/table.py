@@ -18,7 +18,7 @@ TITLES = {
     "memory": "Memory",
     "warps": "Barriers, votes and shuffles",
     "groups": "Cooperative groups",
-    "cub": "CUB inside a block",
+    "cub": "CUB",
     "atomics": "Atomics",
     "integers": "Integer intrinsics",
     "floats": "Floats, rounding and conversion",

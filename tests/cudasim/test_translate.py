@@ -257,7 +257,7 @@ REFUSED = [
     ("curandState s;", "cuRAND", 1),
     ("#include <nvrtc.h>\nnvrtcProgram p;", "NVRTC", 2),
     ("#include <cub/cub.cuh>\nusing namespace cub;", CUB, 2),
-    ("cub::DeviceRadixSort::SortKeys(p, n, a, b, m);", CUB, 1),
+    ("cub::DeviceSelect::Flagged(p, n, a, f, b, c, m);", CUB, 1),
     ("#include <cub/block/block_histogram.cuh>\ncub::BlockHistogram<int, 32, 1, 8> h;", CUB, 2),
     ("using namespace thrust;", "Thrust", 1),
     ("#include <cutlass/cutlass.h>\ncutlass::half_t h;", "CUTLASS", 2),
@@ -431,7 +431,7 @@ def test_every_construct_that_is_refused_has_an_example() -> None:
     [
         "cublasLt.h",
         "cudnn.h",
-        "cub/device/device_scan.cuh",
+        "cub/device/device_select.cuh",
         "thrust/sort.h",
         "curand_kernel.h",
         "cuda_fp6.h",

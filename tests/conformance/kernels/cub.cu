@@ -1,4 +1,4 @@
-// CUB inside a block.
+// CUB inside a block, and on the whole device.
 #include <cub/block/block_exchange.cuh>
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_merge_sort.cuh>
@@ -6,6 +6,9 @@
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/block/block_store.cuh>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
 #include <cub/warp/warp_merge_sort.cuh>
 #include <cub/warp/warp_reduce.cuh>
 #include <cub/warp/warp_scan.cuh>
@@ -17,6 +20,13 @@ struct Larger {
   template <class T>
   __device__ T operator()(const T& a, const T& b) const {
     return a < b ? b : a;
+  }
+};
+
+struct Together {
+  template <class T>
+  __device__ T operator()(const T& a, const T& b) const {
+    return a + b;
   }
 };
 
@@ -236,4 +246,73 @@ CASE(cub_load_and_store_transposed) {
       <<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1), 200);
   loaded_and_stored<cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::BLOCK_STORE_TRANSPOSE>
       <<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1), 200);
+}
+
+// Calls twice, as CUB wants it: the first time to learn how much memory the second needs.
+template <class Work>
+void with_memory(Work work) {
+  size_t nbytes = 0;
+  work(nullptr, nbytes);
+  void* memory = nullptr;
+  cudaMalloc(&memory, nbytes);
+  work(memory, nbytes);
+  cudaFree(memory);
+}
+
+CASE(cub_device_reduce_and_scan) {
+  const int* in = buffers.at<int>(0);
+  int *found = buffers.at<int>(1), *scans = buffers.at<int>(2), n = buffers.size(0);
+  typedef cub::KeyValuePair<int, int> Pair;
+  with_memory([&](void* memory, size_t& nbytes) { cub::DeviceReduce::Sum(memory, nbytes, in, found, n); });
+  with_memory([&](void* memory, size_t& nbytes) { cub::DeviceReduce::Max(memory, nbytes, in, found + 1, n); });
+  with_memory([&](void* memory, size_t& nbytes) { cub::DeviceReduce::Min(memory, nbytes, in, found + 2, n); });
+  with_memory([&](void* memory, size_t& nbytes) {
+    cub::DeviceReduce::ArgMax(memory, nbytes, in, reinterpret_cast<Pair*>(found + 3), n);
+  });
+  with_memory([&](void* memory, size_t& nbytes) {
+    cub::DeviceReduce::ArgMin(memory, nbytes, in, reinterpret_cast<Pair*>(found + 5), n);
+  });
+  with_memory([&](void* memory, size_t& nbytes) {
+    cub::DeviceReduce::Reduce(memory, nbytes, in, found + 7, 300, Together(), 7);
+  });
+  with_memory([&](void* memory, size_t& nbytes) { cub::DeviceScan::InclusiveSum(memory, nbytes, in, scans, n); });
+  with_memory([&](void* memory, size_t& nbytes) { cub::DeviceScan::ExclusiveSum(memory, nbytes, in, scans + n, n); });
+  with_memory([&](void* memory, size_t& nbytes) {
+    cub::DeviceScan::InclusiveScan(memory, nbytes, in, scans + 2 * n, Larger(), n);
+  });
+  with_memory([&](void* memory, size_t& nbytes) {
+    cub::DeviceScan::ExclusiveScan(memory, nbytes, in, scans + 3 * n, Larger(), -200, n);
+  });
+}
+
+CASE(cub_device_sum_of_floats) {
+  with_memory([&](void* memory, size_t& nbytes) {
+    cub::DeviceReduce::Sum(memory, nbytes, buffers.at<float>(0), buffers.at<float>(1), buffers.size(0));
+  });
+}
+
+__global__ void count_up(int* out, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = threadIdx.x;
+}
+
+CASE(cub_device_radix_sort) {
+  float *in = buffers.at<float>(0), *out = buffers.at<float>(1);
+  int *index = buffers.at<int>(2), *numbers = nullptr, n = buffers.size(0);
+  cudaMalloc(&numbers, n * sizeof(int));
+  count_up<<<1, 1024>>>(numbers, n);
+  with_memory([&](void* memory, size_t& nbytes) { cub::DeviceRadixSort::SortKeys(memory, nbytes, in, out, n); });
+  with_memory([&](void* memory, size_t& nbytes) {
+    cub::DeviceRadixSort::SortPairsDescending(memory, nbytes, in, out + n, numbers, index, n);
+  });
+  // What comes back lies in either buffer.
+  float* copies = nullptr;
+  cudaMalloc(&copies, 37 * sizeof(float));
+  cudaMemcpy(copies, in, 37 * sizeof(float), cudaMemcpyDeviceToDevice);
+  cub::DoubleBuffer<float> keys(copies, out + 2 * n);
+  cub::DoubleBuffer<int> values(numbers, index + n);
+  with_memory([&](void* memory, size_t& nbytes) { cub::DeviceRadixSort::SortPairs(memory, nbytes, keys, values, 37); });
+  cudaMemcpy(out + 2 * n, keys.Current(), 37 * sizeof(float), cudaMemcpyDeviceToDevice);
+  cudaMemcpy(index + n, values.Current(), 37 * sizeof(int), cudaMemcpyDeviceToDevice);
+  cudaFree(copies);
+  cudaFree(numbers);
 }

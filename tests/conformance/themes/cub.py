@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from tests.conformance.case import Case, floats, ints
+from tests.conformance.case import ORDER, Case, floats, ints
 
 case = partial(Case, "cub")
 
@@ -14,6 +14,7 @@ REDUCE = "`cub::BlockReduce`, `WarpReduce`, `ArgMax`"
 SCAN = "`cub::BlockScan`, `WarpScan`"
 RADIX_SORT = "`cub::BlockRadixSort`"
 MERGE_SORT = "`cub::BlockMergeSort`, `WarpMergeSort`"
+DEVICE = "`cub::DeviceReduce`, `DeviceScan`, `DeviceRadixSort`"
 EXCHANGE = "`cub::BlockLoad`, `BlockStore`, `BlockExchange`"
 
 
@@ -68,6 +69,18 @@ def _exchanged(x: torch.Tensor) -> torch.Tensor:
     return (items + torch.arange(256) // 64 * 10).int()
 
 
+def _of_device(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    top, bottom = x.max(), x.min()
+    found = [x.sum(), top, bottom, x.argmax(), top, x.argmin(), bottom, x[:300].sum() + 7]
+    highest = torch.cat([torch.tensor([-200]), x]).cummax(0).values[:-1]
+    return torch.stack(found).int(), torch.cat([x.cumsum(0), x.cumsum(0) - x, x.cummax(0).values, highest]).int()
+
+
+def _sorted_by_device(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    down, up = x.argsort(descending=True, stable=True), x[:37].argsort(stable=True)
+    return torch.cat([x.sort().values, x[down], x[up]]), torch.cat([down, up]).int()
+
+
 MIXED = torch.cat([floats(186, -9, 9), torch.tensor([0.5, -2.0, float("inf"), -float("inf"), 1e-40, -1e-40])])
 
 CASES = (
@@ -84,6 +97,11 @@ CASES = (
     case("cub_radix_sort_striped", RADIX_SORT, (ints(128, -20, 20).float(),), _pairs),
     case("cub_radix_sort_of_bits", RADIX_SORT, (floats(128, 1, 1.2),), _pairs_by_bits),
     case("cub_merge_sort", MERGE_SORT, (ints(128, -20, 20).float(),), _merged),
+    case("cub_device_reduce_and_scan", DEVICE, (ints(1000, -90, 90),), _of_device),
+    case(
+        "cub_device_sum_of_floats", DEVICE, (floats(100_000, 0, 1),), lambda x: x.double().sum().float().view(1), ORDER
+    ),
+    case("cub_device_radix_sort", DEVICE, (ints(700, -50, 50).float(),), _sorted_by_device),
     case("cub_load_and_store", EXCHANGE, (ints(256),), _exchanged),
     case("cub_load_and_store_transposed", EXCHANGE, (ints(256),), _exchanged),
 )

@@ -1,6 +1,7 @@
-// CUB, as far as it works inside a block; written from its documentation. What is private to it, or works on the whole
-// device, is refused by name (unsupported.py).
+// CUB, as far as it works inside a block, and what solutions use of the rest; written from its documentation. The others
+// are refused by name (unsupported.py).
 #pragma once
+#include "sim/cub/device.h"
 #include "sim/cub/exchange.h"
 #include "sim/cub/operators.h"
 #include "sim/cub/reduce.h"
