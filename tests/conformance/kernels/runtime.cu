@@ -55,7 +55,8 @@ CASE(device_properties) {
                 properties.maxThreadsDim[2], properties.maxGridSize[1], properties.regsPerBlock,
                 value[0] == properties.maxThreadsPerBlock, value[1] == int(properties.sharedMemPerBlock),
                 value[2] == properties.warpSize, value[3] == properties.maxGridSize[1],
-                value[4] == properties.major, value[5] == int(properties.sharedMemPerBlockOptin), device, count > 0};
+                value[4] == properties.major, value[5] == int(properties.sharedMemPerBlockOptin), device, count > 0,
+                int(sizeof properties.uuid.bytes), int(sizeof properties.luid), properties.maxTexture1D >= 65536};
   store(buffers, 0, seen, sizeof seen / sizeof(int));
 }
 

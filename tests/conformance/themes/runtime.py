@@ -30,7 +30,7 @@ CASES = (
         "device_properties",
         "`cudaGetDeviceProperties`, `cudaDeviceGetAttribute`",
         (),
-        lambda: _literals(32, 1024, 49152, 64, 65535, 65536, 1, 1, 1, 1, 1, 1, 0, 1),
+        lambda: _literals(32, 1024, 49152, 64, 65535, 65536, 1, 1, 1, 1, 1, 1, 0, 1, 16, 8, 1),
     ),
     case("header_guards", "`cudaGetDeviceProperties`, `cudaDeviceGetAttribute`", (), lambda: _literals(1)),
     case(

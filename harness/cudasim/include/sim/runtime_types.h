@@ -129,8 +129,16 @@ enum cudaLimit {
 enum cudaDeviceAttr { SIM_DEVICE_ATTRIBUTES(SIM_ATTRIBUTE) };
 #undef SIM_ATTRIBUTE
 
+struct CUuuid_st {
+  char bytes[16];
+};
+typedef CUuuid_st CUuuid, cudaUUID_t;
+
 struct cudaDeviceProp {
   char name[256] = "Simulated sm_90";
+  cudaUUID_t uuid = {};
+  char luid[8] = {};
+  unsigned luidDeviceNodeMask = 0;
   size_t totalGlobalMem = size_t(80) << 30;
   size_t sharedMemPerBlock = 49152;
   int regsPerBlock = 65536;
@@ -141,7 +149,9 @@ struct cudaDeviceProp {
   int maxGridSize[3] = {2147483647, 65535, 65535};
   size_t totalConstMem = 65536;
   int major = 9, minor = 0;
-  size_t textureAlignment = 512, texturePitchAlignment = 32;
+  size_t textureAlignment = 512, texturePitchAlignment = 32, surfaceAlignment = 512;
+  int maxTexture1D = 131072, maxTexture1DMipmap = 32768;
+  int maxTexture2D[2] = {131072, 65536}, maxTexture3D[3] = {16384, 16384, 16384};
   int multiProcessorCount = 132;
   int integrated = 0;
   int canMapHostMemory = 1;
