@@ -17,7 +17,9 @@ _SHOWN_WIDTH = 160
 _FARTHEST_USE = 40
 """Lines of a log between an error and its use."""
 
-_ERROR = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
+_ERROR = re.compile(
+    r"^(?P<file>[^\s:][^:]*(?=:\d)|<command-line>):((?P<line>\d+):)?(?:\d+:)? (?:fatal )?error: (?P<message>.*)$"
+)
 _USE = re.compile(
     r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? +"
     r"((recursively )?required (from|by)|note: in expansion of macro|in ‘constexpr’ expansion)"
@@ -185,7 +187,7 @@ def _errors(lines: list[str]) -> Iterator[_CompilerError]:
         match = _ERROR.match(text)
         if match is None:
             continue
-        place = match["file"], int(match["line"])
+        place = match["file"], int(match["line"] or 0)  # what the command defines has no line
         use = place if _is_users(match["file"]) else _place_of_use(lines, i)
         source = use or _place_of_inclusion(lines, i) or place
         is_nobody_s = use is None and _NOBODY_WROTE.search(match["file"]) is not None

@@ -100,6 +100,19 @@ def test_error_in_main_cpp_is_real() -> None:
     assert diagnosis.summary == "main.cpp:4: cuda_runtime.h: No such file or directory\n    #include <cuda_runtime.h>"
 
 
+def test_an_error_in_what_the_command_defines_is_placed_at_its_use() -> None:
+    """An extension's name that is no name in C++."""
+    log = (
+        "<command-line>: error: expected initializer before ‘-’ token\n"
+        "/torch/include/pybind11/detail/common.h:475:53: note: in definition of macro ‘PYBIND11_CONCAT’\n"
+        "/b/main.cpp:3:17: note: in expansion of macro ‘TORCH_EXTENSION_NAME’\n"
+        "    3 | PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n"
+    )
+    diagnosis = diagnose_build_log(log)
+    assert diagnosis.kind == "compile_error"
+    assert tells(diagnosis.summary, "main.cpp:3", "expected initializer before ‘-’ token")
+
+
 def test_error_inside_a_header_is_placed_at_its_use() -> None:
     log = (
         "/t/include/pybind11/cast.h: In instantiation of ‘struct caster<Foo>’:\n"
