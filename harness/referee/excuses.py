@@ -32,7 +32,7 @@ _UNITS, _FURTHER, _GROWS = 2.0, 4.0, 2.0
 far off."""
 _RUNS, _VAIN_RUNS = 256, 96
 """The most runs with results a little off, and after how many that explain nothing more they end: what lies beside two
-ties at once is as it should be in one of six runs of the right kind of kernel, which is one of six."""
+ties at once is as it should be in one of six runs of the right kind of kernel."""
 
 
 def loosened(
