@@ -138,11 +138,7 @@ def _compared_beside_choices(
     compared = compared_with_oracle(got, inputs, setting, held_to)
     with contextlib.suppress(InvalidProblem, torch.OutOfMemoryError, MemoryError):
         if not all(output.passed for output in compared):
-            left_out = setting.lessons.runs.take(
-                inputs,
-                f"beside choices, for {compared} by {held_to}",  # a turn that is repeated gives the same
-                lambda: beside_choices(setting, got, compared, inputs, held_to),
-            )
+            left_out = beside_choices(setting, got, compared, inputs, held_to)
             if left_out is not None:
                 return compared_with_oracle(got, inputs, setting, held_to, left_out=left_out), left_out
     return compared, None

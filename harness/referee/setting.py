@@ -78,6 +78,23 @@ class Lessons:
             self.is_short |= times_out_of_memory() > before
 
 
+@dataclass
+class BesideChoices:
+    """The bytes of the last outputs, on the host, of which some values lay beside choices of the reference's, and what
+    was left out of comparing them: a turn that is repeated gives the same."""
+
+    seed: int | None = None
+    held_to: tuple[Tolerance, ...] = ()
+    got: Sequence[torch.Tensor] = ()
+    left_out: tuple[torch.Tensor, ...] | None = None
+
+    def is_for(self, seed: int, held_to: Sequence[Tolerance], got: Sequence[torch.Tensor]) -> bool:
+        """Say whether these outputs, to the last bit, were given for the same inputs."""
+        if (self.seed, self.held_to) != (seed, tuple(held_to)):
+            return False
+        return all(map(torch.equal, self.got, got))
+
+
 @dataclass(frozen=True)
 class Setting:
     """A case made ready for judging.
@@ -221,6 +238,10 @@ class Setting:
     def excused(self) -> dict[tuple[Tolerance, ...], tuple[Tolerance, ...]]:
         """Tolerances, and what evidence on outputs themselves has loosened them to, for all draws."""
         return {}
+
+    @cached_property
+    def beside_choices(self) -> BesideChoices:
+        return BesideChoices()
 
     def require_shapes(self, answers: Sequence[torch.Tensor]) -> None:
         """Require the shapes of the first answer, whatever inputs hold; of some rows those of a row. Raises:

@@ -20,6 +20,7 @@ from harness.referee.answers.serial_sums import unfused
 from harness.referee.answers.uncast import HALVES
 
 _aten = torch.ops.aten
+_DIVISIONS = {_aten.div.Tensor, _aten.div_.Tensor}
 _COUNTING = {_aten.sum, _aten.cumsum, _aten.count_nonzero}
 _CONVOLUTIONS = {_aten.convolution, _aten._convolution, _aten.cudnn_convolution}
 _SUMS = {_aten.sum, _aten.mean, _aten.cumsum, _aten.mm, _aten.bmm, _aten.addmm, _aten.baddbmm, *_CONVOLUTIONS}
@@ -33,7 +34,7 @@ _UNITS_OF_TF32 = 2.0**14
 class KernelKind:
     """The errors of a kind of kernel: results in float32 are off by so many `units` in the last place, sums by units of
     their terms, and convolutions as far as tf32 errs; results in half precision by a unit; divisions by tensors, or by
-    constants, too, multiply by reciprocals, which are off by so many units as well where quotients aren't exact."""
+    constants, too, multiply by reciprocals, which are off by so many units as well."""
 
     units: float = 0.0
     rounds_halves: bool = False
@@ -76,17 +77,21 @@ class _PerturbedForChoices(Perturbed):
         self._kind = kind
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        if func is _aten.div.Tensor and is_floating(args[0]) and self._kind.multiplies_by_reciprocal_of(args[1]):
-            return self._by_reciprocal(*args)
-        return super().__torch_dispatch__(func, types, args, kwargs)
+        is_division = func in _DIVISIONS and is_floating(args[0])
+        if not is_division or not self._kind.multiplies_by_reciprocal_of(args[1]):
+            return super().__torch_dispatch__(func, types, args, kwargs)
+        quotient = self._by_reciprocal(*args)
+        return quotient if func is _aten.div.Tensor else args[0].copy_(quotient)
 
     def _by_reciprocal(self, dividend: torch.Tensor, divisor: Any) -> torch.Tensor:
-        reciprocal = 1 / divisor
-        if not self._kind.units_of_reciprocals:
-            return torch.mul(dividend, reciprocal)
-        off = noise(reciprocal, self._seed) * (self._kind.units_of_reciprocals * UNITS[reciprocal.dtype])
         quotient = dividend / divisor
-        return torch.where(quotient == dividend.double() / divisor, quotient, dividend * (reciprocal * (1 + off)))
+        computed_in = torch.float32 if quotient.dtype in HALVES else quotient.dtype
+        reciprocal = torch.as_tensor(divisor, dtype=computed_in, device=quotient.device).reciprocal()
+        if not self._kind.units_of_reciprocals or computed_in is not torch.float32:
+            return (dividend * reciprocal).to(quotient.dtype)
+        units = noise(reciprocal, self._seed) * self._kind.units_of_reciprocals
+        product = (dividend * (reciprocal * (1 + units * UNITS[torch.float32]))).to(quotient.dtype)
+        return torch.where(quotient.abs() == 1, quotient, product)  # or who gives zeros would be right about x / x >= 1
 
     def _makes_indices(self, packet: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Say so of int8 as well once it is cast, and of truths that are cast or counted."""
@@ -126,6 +131,7 @@ class _PerturbedForChoices(Perturbed):
 def _in_double(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor:
     """The result of an operation in float64."""
     wide = [one.double() if is_floating(one) else one for one in args]
+    func = getattr(func, "overloadpacket", func)  # one with `out` has another form
     return func(*wide, **{name: value for name, value in kwargs.items() if name not in ("dtype", "out")})  # type: ignore[no-any-return]
 
 

@@ -11,9 +11,11 @@ import torch
 from torch import nn
 
 from harness.model.check import Tolerance
+from harness.referee import excuses, judgement
 from harness.referee.answers.choices import Following, Noting
 from harness.referee.answers.float8_sums import Float8Sums
-from harness.referee.answers.kernel_kinds import KERNEL_KINDS, NOISY, KernelKind
+from harness.referee.answers.kept import SeededInputs
+from harness.referee.answers.kernel_kinds import KERNEL_KINDS, NOISY, KernelKind, as_kernels_choose
 from harness.referee.answers.serial_sums import unfused
 from harness.referee.answers.tf32 import convolutions_in_tf32, cut_to_tf32
 from harness.referee.excuses import _after_choices, _AfterChoices
@@ -243,6 +245,52 @@ def test_reciprocals_may_be_off_by_two_units(tmp_path: Path) -> None:
     got = (inputs[0] * reciprocal).to(torch.float8_e4m3fn).float() @ model.weight.detach()
     assert not torch.equal(got, setting.oracle.answer(inputs)[0])
     assert judge_values([got], inputs, setting)[0].passed
+
+
+@pytest.mark.parametrize("towards", [torch.inf, -torch.inf])
+@pytest.mark.parametrize("beside", ["", " + 0 * (x.double() / 3.0).float()", " + 0 * torch.div(x, x, out=x.clone())"])
+def test_fast_division_is_tried_beside_any_other(tmp_path: Path, towards: float, beside: str) -> None:
+    """Found by a reviewer: half of the first row's quotients lie halfway, some of them exactly."""
+    first = "torch.arange(-254, 255, 2.0) + torch.arange(255) % 2"
+    setting = made(
+        tmp_path,
+        f"(x / x.abs().amax(1, keepdim=True) * 127).round(){beside}",
+        f"torch.cat([({first}).clamp(-254, 254)[None], torch.rand(127, 255) + 0.5])",
+    )
+    inputs = setting.reference.make_inputs(7)
+    reciprocals = torch.nextafter(1 / inputs[0].abs().amax(1, keepdim=True), torch.tensor(towards))
+    got = (inputs[0] * reciprocals * 127).round()
+    assert int((got != setting.oracle.answer(inputs)[0].float()).sum()) > 3
+    assert judge_values([got], inputs, setting)[0].passed
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", KERNEL_KINDS)
+def test_a_quotient_keeps_its_form(kind: KernelKind, dtype: torch.dtype) -> None:
+    x = torch.rand(4, 4).to(dtype) + 1
+    for divisor in (x, 3, 0, x[0, 0], torch.tensor([3]), torch.tensor(3.0, dtype=torch.float64), x.float(), x[:0, :1]):
+        dividend = x[:0] if isinstance(divisor, torch.Tensor) and not divisor.numel() else x
+        with as_kernels_choose(kind, 3):
+            quotient, in_place = dividend / divisor, dividend.clone().div_(divisor)
+        right = dividend / divisor
+        assert (quotient.dtype, in_place.dtype) == (right.dtype, dtype)
+        assert torch.allclose(quotient, right, rtol=0.05)
+        assert torch.allclose(in_place, right.to(dtype), rtol=0.05)
+
+
+def test_an_excuse_is_kept_for_the_very_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by a reviewer: wrong values whose comparison reads the same."""
+    setting = made(tmp_path, "(x > 0.5).float()", "torch.rand(8)")
+    inputs = SeededInputs(setting.reference.make_inputs(7), 7)
+    got = [setting.oracle.answer(inputs)[0].float()]
+    runs = []
+    monkeypatch.setattr(setting.oracle, "choosing", lambda inputs, kind, seed, want: runs.append(seed) or want)
+    for changed in (0, 0, 1):
+        got[0][changed] += 1
+        compared = judgement.compared_with_oracle(got, inputs, setting, setting.tolerances)
+        excuses.beside_choices(setting, got, compared, inputs, setting.tolerances)
+        got[0][changed] -= 1
+    assert len(runs) == 2 * 96
 
 
 def test_who_divides_by_a_constants_reciprocal_may_round_otherwise(tmp_path: Path) -> None:
