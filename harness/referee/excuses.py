@@ -81,13 +81,13 @@ def beside_choices(
     if setting.problem.tolerance is not None or not are_few:
         return None
     seed = inputs.seed if isinstance(inputs, SeededInputs) else None
-    on_host = [one.to("cpu", copy=True).contiguous().reshape(-1).view(torch.uint8) for one in got]
-    found = setting.beside_choices
-    if seed is not None and found.is_for(seed, held_to, on_host):
-        return found.left_out
-    found.left_out = _found_beside_choices(setting, got, inputs, held_to)
-    found.seed, found.held_to, found.got = seed, tuple(held_to), on_host
-    return found.left_out
+    kept = setting.beside_choices
+    if kept.is_for(seed, held_to, got):
+        return kept.left_out
+    left_out = _found_beside_choices(setting, got, inputs, held_to)
+    if left_out is not None:
+        kept.keep(seed, held_to, got, left_out)
+    return left_out
 
 
 def _found_beside_choices(

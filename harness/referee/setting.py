@@ -33,6 +33,9 @@ from harness.workspace.problem import Problem
 _EXAMINED = {"cuda": 2**24, "cpu": 2**16}
 """Elements of each output from which a tolerance is derived, where rows are independent: more are more of the same."""
 
+_KEPT_BYTES = 2**28
+"""The size of outputs above which an excuse isn't kept for them."""
+
 
 def draw_master_seed() -> int:
     """Draw the 63-bit seed of an evaluation."""
@@ -78,21 +81,33 @@ class Lessons:
             self.is_short |= times_out_of_memory() > before
 
 
-@dataclass
 class BesideChoices:
-    """The bytes of the last outputs, on the host, of which some values lay beside choices of the reference's, and what
-    was left out of comparing them: a turn that is repeated gives the same."""
+    """The last outputs of which some values lay beside choices of the reference's, and what was `left_out` of comparing
+    them: a turn that is repeated gives the same."""
 
-    seed: int | None = None
-    held_to: tuple[Tolerance, ...] = ()
-    got: Sequence[torch.Tensor] = ()
-    left_out: tuple[torch.Tensor, ...] | None = None
+    def __init__(self) -> None:
+        self.left_out: tuple[torch.Tensor, ...] = ()
+        self._asked: tuple[int, tuple[Tolerance, ...]] | None = None
+        self._bytes: list[torch.Tensor] = []
 
-    def is_for(self, seed: int, held_to: Sequence[Tolerance], got: Sequence[torch.Tensor]) -> bool:
+    def keep(
+        self,
+        seed: int | None,
+        held_to: Sequence[Tolerance],
+        got: Sequence[torch.Tensor],
+        left_out: tuple[torch.Tensor, ...],
+    ) -> None:
+        """Keep outputs for inputs of a seed on the host, unless they are large."""
+        if seed is not None and sum(one.nbytes for one in got) <= _KEPT_BYTES:
+            self._asked, self._bytes, self.left_out = (seed, tuple(held_to)), _bytes_of(got), left_out
+
+    def is_for(self, seed: int | None, held_to: Sequence[Tolerance], got: Sequence[torch.Tensor]) -> bool:
         """Say whether these outputs, to the last bit, were given for the same inputs."""
-        if (self.seed, self.held_to) != (seed, tuple(held_to)):
-            return False
-        return all(map(torch.equal, self.got, got))
+        return self._asked == (seed, tuple(held_to)) and all(map(torch.equal, self._bytes, _bytes_of(got)))
+
+
+def _bytes_of(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [one.to("cpu", copy=True).contiguous().reshape(-1).view(torch.uint8) for one in outputs]
 
 
 @dataclass(frozen=True)
