@@ -15,7 +15,7 @@ from harness.model.check import OutputComparison, Tolerance
 from harness.referee.answers.comparison import within
 from harness.referee.answers.invalid_problem import InvalidProblem
 from harness.referee.answers.kept import SeededInputs
-from harness.referee.answers.kernel_kinds import KERNEL_KINDS, KernelKind
+from harness.referee.answers.kernel_kinds import KERNEL_KINDS, NOISY, KernelKind
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.uncast import HALVES
 from harness.referee.setting import Setting
@@ -128,9 +128,9 @@ class _AfterChoices:
         self._runs = self._moved = 0
 
     def add(self, near: torch.Tensor, kind: KernelKind) -> None:
-        """Add a run with results a little off; only those at random tell how much moves."""
+        """Add a run with results a little off; where all are, it tells how much moves."""
         self._is_near |= self._agrees(self.got, near)
-        if kind.is_noisy:
+        if kind == NOISY:
             self._moved += int((~self._agrees(near, self.own)).sum())
             self._runs += 1
 
@@ -146,7 +146,7 @@ class _AfterChoices:
 
     @property
     def moved(self) -> float:
-        """The number of values that a run moves, on average."""
+        """The number of values that a run of the noisiest kind moves, on average."""
         return self._moved / max(1, self._runs)
 
     def _agrees(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -45,11 +45,6 @@ class KernelKind:
     def multiplies_by_reciprocal_of(self, divisor: Any) -> bool:
         return self.by_reciprocals and (is_floating(divisor) or self.of_constants)
 
-    @property
-    def is_noisy(self) -> bool:
-        """True where results are off at random."""
-        return self.units > 0 or self.rounds_halves or self.units_of_reciprocals > 0
-
 
 NOISY = KernelKind(8.0, rounds_halves=True)
 _FAST = KernelKind(by_reciprocals=True, units_of_reciprocals=2.0)

@@ -302,8 +302,8 @@ def test_who_divides_by_a_constants_reciprocal_may_round_otherwise(tmp_path: Pat
     assert judge_values([chosen], inputs, setting)[0].passed
 
 
-@pytest.mark.parametrize(("kind", "moved"), [(NOISY, 1.0), (KernelKind(by_reciprocals=True), 0.0)])
-def test_only_runs_at_random_tell_what_moves(kind: KernelKind, moved: float) -> None:
+@pytest.mark.parametrize(("kind", "moved"), [(kind, float(kind == NOISY)) for kind in KERNEL_KINDS])
+def test_only_the_noisiest_runs_tell_what_moves(kind: KernelKind, moved: float) -> None:
     one = torch.zeros(8)
     beside = _AfterChoices(one + 1, one, one, one, Tolerance(0.0, 1e-4))
     near = one.clone()
