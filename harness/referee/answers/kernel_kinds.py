@@ -61,7 +61,7 @@ and most are made."""
 @contextmanager
 def as_kernels_choose(kind: KernelKind, seed: int) -> Iterator[None]:
     """Context: results are off as those of this kind of kernel are, and sums of float8 as tensor cores' are. Exact
-    results stay."""
+    results stay, unless they are quotients."""
     with unfused(), _PerturbedForChoices(kind, seed), Float8Sums(seed):
         yield
 
