@@ -73,9 +73,9 @@ class TimingConfig:
     processes: Annotated[int, Field(ge=1, le=20)] = 1
     """The number of times that all workers are started anew and measured: what a process is given once and for all
     (addresses, the placement of code) then differs, too."""
-    precision: float | None = None
-    """Half the width of the headline's 95 % interval, relative to it: 0.0038 at least for one process, 0.0025 for
-    three, since workers differ that run the same. null measures all blocks."""
+    precision: float | None = 0.005
+    """Half the width of the headline's 95 % interval, relative to it, that is enough: 0.0038 at least for one process,
+    0.0025 for three, since workers differ that run the same. null measures all blocks."""
     checked_turns: Annotated[int, Field(ge=0, le=_MOST)] = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
     lock_sm_mhz: Count | None = None

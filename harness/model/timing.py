@@ -118,12 +118,12 @@ def fastest_baseline(timing: Timing) -> OverBaseline | None:
 
 
 def missed_precision(timing: Timing, config: TimingConfig) -> str | None:
-    """Say 'the interval is ±0.49 %, ±0.25 % was asked for: …'; None where none was asked for, or no ratio is
+    """Say 'the interval is ±0.49 %, the config asks for ±0.25 %: …'; None where none was asked for, or no ratio is
     claimed."""
     asked, speedup = config.precision, timing.speedup
     if asked is None or speedup is None or speedup.half_width <= asked:
         return None
-    reached = f"the interval is ±{_percent(speedup.half_width)}, ±{_percent(asked)} was asked for"
+    reached = f"the interval is ±{_percent(speedup.half_width)}, the config asks for ±{_percent(asked)}"
     return f"{reached}: {_why(timing, config, asked, speedup.half_width)}"
 
 

@@ -109,13 +109,13 @@ def failure_section(evaluation: Evaluation, verbose: bool, with_problem: bool = 
 
 
 def caveats(evaluations: Iterable[Evaluation]) -> Iterator[Line]:
-    """'tiled: noisy: …; 2 more in 'harness show'', and why an interval is wider than was asked for."""
+    """'tiled: noisy: …; 2 more in 'harness show'', or else why an interval is wider than was asked for."""
     for evaluation in evaluations:
         noises = evaluation.timing.noises if evaluation.timing else ()
         if noises:
             more = f"; {len(noises) - 1} more in 'harness show'" if len(noises) > 1 else ""
             yield Line(f"{evaluation.solution.name}: noisy: {noises[0]}{more}", "unsure")
-        if missed := evaluation.missed_precision:
+        elif missed := evaluation.missed_precision:
             yield Line(f"{evaluation.solution.name}: {missed}", "faint")
 
 

@@ -90,13 +90,14 @@ class LocalLane:
     lock: GpuLock | None
 
     def open(self, config: Config, environment: Environment) -> None:
-        """Measure what the GPU can do at best, if nobody has; not where others hold it."""
+        """Measure what the GPU can do at best, if nobody has, and begin to use it; not where others hold it."""
         if self.lock is not None and not self.lock.is_held():
             with (
                 contextlib.suppress(HarnessError, Interrupted, RuntimeError),  # evaluate() meets it again
                 self._held(self.lock, config.timing, environment.driver, lambda what: None),
             ):
-                pass  # no worker is started: others who measure would find it on the GPU while this run still builds
+                # No worker is started: others who measure would find it on the GPU while this run still builds.
+                self.workers.host.free_bytes()
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(assignment, notify):

@@ -139,14 +139,16 @@ def _upgraded(data: Any) -> Any:
 
 
 def _from_1(data: dict[str, Any]) -> dict[str, Any]:
-    """Upgrade schema 1, which didn't say which cases were asked for; those that were judged or failed are known."""
+    """Upgrade schema 1, which asked for no precision and didn't say which cases were asked for; those that were judged
+    or failed are known."""
     try:
         judged = [check["case"] for check in data.get("checks", [])]
         failed_in = (data.get("failure") or {}).get("case")
         cases = dict.fromkeys([*judged, *([failed_in] if failed_in else [])])
+        config = {**data["config"], "timing": {"precision": None, **data["config"]["timing"]}}
     except (AttributeError, KeyError, TypeError) as error:
-        raise NoRecord(f"a record of schema 1 whose checks or failure can't be read: {error!r}") from None
-    return {**data, "schema": 2, "cases": list(cases)}
+        raise NoRecord(f"a record of schema 1 whose config, checks or failure can't be read: {error!r}") from None
+    return {**data, "schema": 2, "cases": list(cases), "config": config}
 
 
 def _from_2(data: dict[str, Any]) -> dict[str, Any]:

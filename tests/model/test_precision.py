@@ -29,7 +29,7 @@ def three(*speedups: float, blocks: int = 12, scatter: float = 0.0, solution_ns:
 
 def test_what_is_as_narrow_as_asked_has_missed_nothing() -> None:
     assert missed_precision(three(2, 2, 2), PUBLISH) is None
-    assert missed_precision(measured(), TimingConfig()) is None  # nothing was asked for
+    assert missed_precision(measured(), TimingConfig(precision=None)) is None  # nothing was asked for
     assert missed_precision(measured(blocks=5), PUBLISH) is None  # no interval at all
 
 

@@ -72,7 +72,9 @@ def measure(
     return measure_in(arms, config, rng, most_calls, Series(config, clock), progress, floors)
 
 
-CONFIG = TimingConfig(case="large", warmup_turns=3, blocks=8, calls_per_turn=4, budget_s=100.0, control=False)
+CONFIG = TimingConfig(
+    case="large", warmup_turns=3, blocks=8, calls_per_turn=4, budget_s=100.0, control=False, precision=None
+)
 
 
 def test_every_block_is_balanced() -> None:
@@ -84,7 +86,13 @@ def test_every_block_is_balanced() -> None:
 
 
 THREE_ARMS = TimingConfig(
-    baselines=("compile", "eager"), warmup_turns=2, blocks=40, calls_per_turn=3, budget_s=100.0, control=False
+    baselines=("compile", "eager"),
+    warmup_turns=2,
+    blocks=40,
+    calls_per_turn=3,
+    budget_s=100.0,
+    control=False,
+    precision=None,
 )
 
 
@@ -181,6 +189,13 @@ def test_a_further_metric_has_blocks_of_its_own_without_the_control() -> None:
     assert sorted({turn.block for turn in row.turns}) == [0, 1, 2, 3, 4, 5]
     assert arms.turns[:2] == [("eager", 1), ("solution", 1)]
     assert len(arms.turns) == 2 + 6 * 4
+
+
+@pytest.mark.parametrize(("eager_ns", "calls"), [(2_000, 4), (7_000_000, 2), (12_000_000, 1)])
+def test_turns_of_a_further_metric_are_half_as_long(eager_ns: int, calls: int) -> None:
+    arms = ScriptedArms(eager_ns, 1_000)
+    measure_row(arms, "gpu_warm", CONFIG, random.Random(1), 4)
+    assert max(count for _, count in arms.turns) == calls
 
 
 @pytest.mark.parametrize(("seconds", "blocks"), [(50, 8), (60, 7), (1e6, 6)])

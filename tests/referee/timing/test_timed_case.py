@@ -41,7 +41,7 @@ from tests.wording import tells
 
 CONFIG = Config(
     correctness=CorrectnessConfig(seeds=3),
-    timing=TimingConfig(warmup_turns=2, blocks=8, calls_per_turn=4, checked_turns=2),
+    timing=TimingConfig(warmup_turns=2, blocks=8, calls_per_turn=4, checked_turns=2, precision=None),
 )
 
 
