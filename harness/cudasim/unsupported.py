@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from harness.cudasim.inline_ptx import ASM, is_simulated, unknown_instruction
 from harness.cudasim.tokens import Token, next_visible, previous_visible, tokenize
@@ -21,10 +22,15 @@ _SIMULATED_OF_CUB = re.compile(
 
 _SIMULATED_OF_CUBLAS = r"[SDH]gemm(StridedBatched)?|Gemm(StridedBatched)?Ex|[SD]gemv"
 _OF_CUBLAS = (
-    r"(I?[SDCZH][cdsz]?(a[ms]|axpy|copy|dot|gb|ge|hb|he|hp|matinv|nrm|rot|sb|sc|sp|sw|sy|tb|tp|tr)\w*"
+    r"((I[cdsz]|[SDCZH][cdsz]?)(a(max|min|sum|xpy)|copy|dgmm|dot[cu]?|matinv|nrm2|rotm?g?|scal|swap"
+    r"|(gb|ge|hb|he|hp|sb|sp|sy|tb|tp|tr)(am|ls|m[mv]|qrf|r[cku]?|r2k?|rkx|s[mv]|tr[fis]|ttp|ttr))"
+    r"(3m|Ex|(Grouped|Strided)?Batched|_v2|_64)*"
     r"|(A(sum|xpy)|Copy|Dot|Gemm|Iam|Nrm2|Rot|Scal|Swap)\w*Ex\w*|[GS]et(Matrix|Vector)\w*)"
 )
 """Functions of linear algebra, behind the prefix. Names of a solution's own begin with it as well."""
+_DECLARED_OF_CUBLASLT = re.findall(
+    r"\b(?:cublasLt|CUBLASLT_)\w+", (Path(__file__).parent / "include/cublasLt.h").read_text("utf-8")
+)
 
 _HEADERS = {
     r"crt/mma": ("mma", None),
@@ -35,7 +41,7 @@ _HEADERS = {
     ),
     r"thrust/": ("Thrust", r"thrust"),
     r"cutlass|cute/": ("CUTLASS", r"cutlass|cute"),
-    r"cublas(Lt|Xt)\.h": (_CUBLAS, r"(cu|CU)(blas|BLAS)(Lt|LT|Xt|XT)\w*"),
+    r"cublasXt\.h": (_CUBLAS, r"(cu|CU)(blas|BLAS)(Xt|XT)\w*"),
     r"cublas\.h": (_CUBLAS, r"cublas(Init|Shutdown|Alloc|Free|GetError)"),
     r"cudnn": ("cuDNN", r"(cu|CU)(dnn|DNN)\w*"),
     r"cufft": ("cuFFT", r"(cu|CU)(fft|FFT)\w*"),
@@ -64,7 +70,8 @@ _NAMES = {
     r"__wmma\w*|__mma\w*": "mma",
     r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
     r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
-    rf"cublas(?!({_SIMULATED_OF_CUBLAS})(_v2)?$){_OF_CUBLAS}|cublas(Lt|Xt)[A-Z]\w+|getCurrentCUDABlasLtHandle": _CUBLAS,
+    rf"cublas(?!({_SIMULATED_OF_CUBLAS})(_v2)?$){_OF_CUBLAS}|cublasXt[A-Z]\w+": _CUBLAS,
+    rf"(?!({'|'.join(_DECLARED_OF_CUBLASLT)})$)(cublasLt[A-Z]|CUBLASLT_)\w+": _CUBLAS,
     r"cudnn\w+": "cuDNN",
     r"curand\w*": "cuRAND",
     r"cufft\w+": "cuFFT",

@@ -58,12 +58,12 @@ CUDA = "#include <torch/types.h>\n"
     [
         (
             DECLARATION,
-            CUDA + run("auto h = at::cuda::getCurrentCUDABlasLtHandle();"),
-            "rarer parts of cuBLAS at line 8",
+            CUDA + run("auto h = at::cuda::getCurrentCUDASolverDnHandle();"),
+            "cuSOLVER at line 8",
         ),
         (DECLARATION, CUDA + run("auto h = getCurrentCUDASparseHandle();"), "cuSPARSE at line 8"),
-        (run("auto h = getCurrentCUDABlasLtHandle();"), EMPTY, "rarer parts of cuBLAS at line 5 of main.cpp"),
-        (f"#include <cublasLt.h>\n{DECLARATION}", EMPTY, "rarer parts of cuBLAS at line 2 of main.cpp"),
+        (run("auto h = getCurrentCUDASolverDnHandle();"), EMPTY, "cuSOLVER at line 5 of main.cpp"),
+        (f"#include <cublasXt.h>\n{DECLARATION}", EMPTY, "rarer parts of cuBLAS at line 2 of main.cpp"),
         pytest.param(
             run("c10::cuda::getNumaNode(0);"),
             EMPTY,

@@ -39,7 +39,7 @@ def _build(kernels: Path, build: str) -> Any:  # the module that torch compiles
         "harness_conformance",
         sources=[str(source) for source in sorted(kernels.glob("*.cu"))],
         extra_cuda_cflags=FLAGS,
-        extra_ldflags=["-lcublas"],
+        extra_ldflags=["-lcublas", "-lcublasLt"],
         build_directory=build,
     )
 

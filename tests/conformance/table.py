@@ -59,7 +59,7 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 def _constructs() -> Iterator[str]:
     exact = sum(case.tolerance == EXACT for case in CASES)
-    yield f"{exact} of {len(CASES)} test kernels must agree to the last bit. The others have a mark in brackets.\n"
+    yield f"{exact} of {len(CASES)} test kernels must agree to the last bit; others have a mark.\n"
     for title, group in groupby(CASES, key=lambda case: TITLES[case.theme]):
         yield _wrapped(f"- **{title}**: {'; '.join(_items(group))}", "  ")
 

@@ -113,7 +113,7 @@ NOT_REACHED = [
     "#define USE \\\n  {use}\n#ifdef USE\nint yes;\n#endif",
     "#define USE {use}\n#define WITH(a) US##a",
 ]
-USES = ["cublasLtHandle_t handle;", 'asm volatile("tcgen05.wait::ld.sync.aligned;");', "using namespace thrust;"]
+USES = ["cublasXtHandle_t handle;", 'asm volatile("tcgen05.wait::ld.sync.aligned;");', "using namespace thrust;"]
 
 
 @pytest.mark.parametrize(("where", "use"), list(zip(REACHED, USES + USES, strict=False)))

@@ -147,10 +147,10 @@ def host_error(message: str, code: str = "x = y;") -> str:
     "message",
     [
         "‘getNumaNode’ is not a member of ‘c10::cuda’",
-        "‘getCurrentCUDABlasLtHandle’ is not a member of ‘at::cuda’; did you mean ‘getCurrentCUDAStream’?",
+        "‘getCurrentCUDASolverDnHandle’ is not a member of ‘at::cuda’; did you mean ‘getCurrentCUDAStream’?",
         "‘class c10::cuda::CUDAEvent’ has no member named ‘ipc_handle’",
         "‘cudaUserObject_t’ was not declared in this scope",
-        "cublasLt.h: No such file or directory",
+        "cublasXt.h: No such file or directory",
     ],
 )
 def test_gaps_in_torch_s_and_cuda_s_own_are_unsupported_in_cpp_too(message: str) -> None:

@@ -277,7 +277,9 @@ REFUSED = [
     ("#define BODY(n) \\\n  __global__ void k##n() { \\\n    l<<<1, 2>>>(); }", "dynamic parallelism", 3),
     ("struct S { __global__ void k() {\n#if A\n    f();\n#endif\n    l<<<1, 2>>>(); } };", "dynamic parallelism", 5),
     ("#include <ATen/cuda/CUDABlas.h>\nvoid f() { at::cuda::blas::gemm<float>(); }", CUBLAS, 1),
-    ("using namespace at::cuda;\nvoid f() { getCurrentCUDABlasLtHandle(); }", CUBLAS, 2),
+    ("#include <cublasLt.h>\nvoid f() { cublasLtMatrixTransform(); }", CUBLAS, 2),
+    ("auto a = CUBLASLT_MATMUL_DESC_FAST_ACCUM;", CUBLAS, 1),
+    ("int n;\nvoid f() { cublasIsamax(h, n, x, 1, &n); }", CUBLAS, 2),
     ("auto h = at::cuda::getCurrentCUDASparseHandle();", "cuSPARSE", 1),
     ("auto h = at::cuda::getCurrentCUDASolverDnHandle();", "cuSOLVER", 1),
     ("at::cuda::CUDA_tensor_apply2<float, float>(a, b, f);", "ATen's own CUDA kernels", 1),
@@ -429,7 +431,7 @@ def test_every_construct_that_is_refused_has_an_example() -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        "cublasLt.h",
+        "cublasXt.h",
         "cudnn.h",
         "cub/device/device_select.cuh",
         "thrust/sort.h",
@@ -441,6 +443,11 @@ def test_every_construct_that_is_refused_has_an_example() -> None:
 )
 def test_a_library_that_is_only_included_needs_no_simulation(header: str) -> None:
     assert body(f"#include <{header}>\n#include <cmath>\nint x;") == "\n#include <cmath>\nint x;"
+
+
+def test_a_function_of_ones_own_may_be_named_after_a_library() -> None:
+    text = "void cublasCheck(cublasStatus_t status);\nvoid cublasHandleErrors();"
+    assert body(text) == text
 
 
 def test_a_header_that_is_misspelt_is_never_left_out() -> None:

@@ -1,8 +1,10 @@
-// Products of matrices for cuBLAS's functions (include/cublas_v2.h), by torch's operators on the fake device.
+// Products of matrices for the functions of cuBLAS and cuBLASLt (include/cublas_v2.h, cublasLt.h), by torch's operators
+// on the fake device.
 #include <ATen/ops/baddbmm.h>
+#include <ATen/ops/gelu.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "cublas_v2.h"
+#include "cublasLt.h"
 #include "torch_device.h"
 
 namespace sim {
@@ -53,20 +55,37 @@ at::Scalar number(double value, bool is_whole) { return is_whole ? at::Scalar(in
 }  // namespace
 }  // namespace sim
 
+extern "C" __attribute__((visibility("default"))) void sim_multiply_into(const sim_matrix* a, const sim_matrix* b,
+                                                                        const sim_matrix* c, const sim_matrix* d,
+                                                                        int64_t count, double alpha, double beta,
+                                                                        cublasComputeType_t compute,
+                                                                        const sim_epilogue* epilogue, const char* call) {
+  sim::check_device_is_well();
+  if (sim_is_capturing()) sim_refuse_in_capture("cuBLAS");
+  const sim_matrix &bias = epilogue->bias, &aux = epilogue->aux;
+  for (const sim_matrix* matrix : {a, b, d, beta ? c : d, bias.base ? &bias : d, aux.base ? &aux : d})
+    if (!sim_accepts_range(matrix->base, size_t(sim::nbytes_of(*matrix, matrix == &bias ? 1 : count)), call)) return;
+  at::NoGradGuard no_grad;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  at::Tensor result = sim::tensor_of(*d, count);
+  bool is_last = !bias.base && !aux.base && epilogue->function == sim_epilogue::NONE;
+  at::ScalarType type = is_last ? result.scalar_type() : at::promoteTypes(result.scalar_type(), at::kFloat);
+  at::Tensor left = sim::as_multiplied(sim::tensor_of(*a, count), compute).to(type);
+  at::Tensor right = sim::as_multiplied(sim::tensor_of(*b, count), compute).to(type);
+  bool is_whole = type == at::kInt;
+  at::Tensor value = at::baddbmm(sim::tensor_of(beta ? *c : *d, count).to(type), left, right,
+                                 sim::number(beta, is_whole), sim::number(alpha, is_whole));
+  if (bias.base) value.add_(sim::tensor_of(bias, 1));
+  if (aux.base) sim::tensor_of(aux, count).copy_(value);
+  if (epilogue->function == sim_epilogue::RELU) value.relu_();
+  if (epilogue->function == sim_epilogue::GELU) value = at::gelu(value, "tanh");
+  result.copy_(value);
+}
+
 extern "C" __attribute__((visibility("default"))) void sim_multiply(const sim_matrix* a, const sim_matrix* b,
                                                                    const sim_matrix* c, int64_t count, double alpha,
                                                                    double beta, cublasComputeType_t compute,
                                                                    const char* call) {
-  sim::check_device_is_well();
-  if (sim_is_capturing()) sim_refuse_in_capture("cuBLAS");
-  for (const sim_matrix* matrix : {a, b, c})
-    if (!sim_accepts_range(matrix->base, size_t(sim::nbytes_of(*matrix, count)), call)) return;
-  at::NoGradGuard no_grad;
-  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  at::Tensor result = sim::tensor_of(*c, count);
-  at::ScalarType type = result.scalar_type();
-  at::Tensor left = sim::as_multiplied(sim::tensor_of(*a, count), compute);
-  at::Tensor right = sim::as_multiplied(sim::tensor_of(*b, count), compute);
-  bool is_whole = type == at::kInt;
-  result.baddbmm_(left.to(type), right.to(type), sim::number(beta, is_whole), sim::number(alpha, is_whole));
+  sim_epilogue none = {};
+  sim_multiply_into(a, b, c, c, count, alpha, beta, compute, &none, call);
 }

@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from tests.conformance.case import Case, ints
+from tests.conformance.case import HALF_FAST, Case, ints
 
 case = partial(Case, "cublas")
 
@@ -45,6 +45,24 @@ def _bytes(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return (b.int().view(4, 16) @ a.int().view(8, 16).T).flatten()
 
 
+BIG = 16
+
+
+def _lt(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    both_a, both_b = a.view(2, BIG, BIG), b.view(2, BIG, BIG)
+    plain = 2 * (both_b @ both_a.mT) + START
+    with_bias = both_b[0] @ both_a[0] + both_b[0] + bias
+    invalid_value = 7
+    statuses = torch.tensor([0, 0, 0, invalid_value], dtype=torch.int32)
+    return plain.flatten(), with_bias.relu().flatten(), (both_a[0] @ both_b[0]).flatten(), statuses
+
+
+def _lt_gelu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    value = (b.float().view(BIG, BIG) @ a.float().view(BIG, BIG)) / 8 + bias.float()
+    gelu = torch.nn.functional.gelu(value, approximate="tanh")
+    return gelu.half().flatten(), value.half().flatten(), torch.tensor([0], dtype=torch.int32)
+
+
 CASES = (
     case("cublas_sgemm", "`cublasSgemm`", (_whole(M * K), _whole(K * N, 1)), _sgemm, start=START),
     case("cublas_batches", "`StridedBatched`", (_whole(3 * M * K).double(), _whole(3 * K * N, 1).double()), _batches),
@@ -55,5 +73,19 @@ CASES = (
         "`Hgemm`, `GemmEx`",
         (ints(128, -8, 8).to(torch.int8), ints(64, -8, 8, 1).to(torch.int8)),
         _bytes,
+    ),
+    case(
+        "cublas_lt",
+        "`cublasLtMatmul`",
+        (_whole(2 * BIG * BIG), _whole(2 * BIG * BIG, 1), _whole(BIG, 2)),
+        _lt,
+        start=START,
+    ),
+    case(
+        "cublas_lt_gelu",
+        "`cublasLtMatmul`",
+        (_whole(BIG * BIG).half(), _whole(BIG * BIG, 1).half(), _whole(BIG, 2).half()),
+        _lt_gelu,
+        HALF_FAST,
     ),
 )

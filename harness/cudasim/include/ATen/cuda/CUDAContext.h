@@ -2,7 +2,7 @@
 #pragma once
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <cublas_v2.h>
+#include <cublasLt.h>
 
 #define TORCH_CUDABLAS_CHECK(call) TORCH_CHECK((call) == CUBLAS_STATUS_SUCCESS, "CUDA error: ", #call)
 
@@ -22,6 +22,10 @@ inline bool canDeviceAccessPeer(c10::DeviceIndex, c10::DeviceIndex) { return fal
 inline bool is_available() { return true; }
 inline cublasHandle_t getCurrentCUDABlasHandle() {
   static cublasContext context = {};
+  return &context;
+}
+inline cublasLtHandle_t getCurrentCUDABlasLtHandle() {
+  static cublasLtContext context = {};
   return &context;
 }
 
