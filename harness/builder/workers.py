@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.builder import extension_cache, triton_cache
+from harness.builder.bytecode import Bytecode
 from harness.devices import AccountOfFindings, FindingsWithheld
 from harness.devices.base import Host
 from harness.errors import HarnessError, MachineError
@@ -44,6 +45,7 @@ class Workers(AbstractContextManager["Workers"]):
     """Facts that are asked of the machine once in a run, by name."""
     lessons: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False)
     """The lessons of the problem at hand, by its cases (referee.setting)."""
+    bytecode: Bytecode = field(default_factory=Bytecode, compare=False)
     idle: list[WorkerProcess] = field(default_factory=list, compare=False)
     """Workers for the next solution: some that have run nothing yet, and some with a module of the reference's."""
 
@@ -106,6 +108,7 @@ class Workers(AbstractContextManager["Workers"]):
         """End the idle workers and the fork servers."""
         self.end_idle()
         self.servers.close()
+        self.bytecode.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -129,7 +132,9 @@ class Workers(AbstractContextManager["Workers"]):
 
     def _start(self, launch: Launch, key: str | None = None) -> WorkerProcess:
         account = AccountOfFindings() if launch.kind.backend == "sim" else None
-        return WorkerProcess(launch, self.servers, self.stop, self.memory_gib, _BuildAttendant(account, key))
+        return WorkerProcess(
+            launch, self.servers, self.stop, self.memory_gib, _BuildAttendant(account, key, self.bytecode)
+        )
 
     def _launch(self, for_build: bool) -> Launch:
         host = self.host
@@ -143,6 +148,7 @@ class _BuildAttendant:
 
     account: AccountOfFindings | None
     key: str | None
+    bytecode: Bytecode
 
     def check(self, request: Request, reply: Reply) -> Reply:
         if self.account is None:
@@ -159,6 +165,7 @@ class _BuildAttendant:
             self.account.read_files(texts_in(place))
 
     def collect(self, worker: WorkerProcess) -> None:
+        self.bytecode.collect(worker.folder)
         if not worker.has_taken_turns:  # a build could hold answers
             extension_cache.collect(worker, only=self.key)
             if self.key is None:

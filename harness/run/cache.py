@@ -12,6 +12,9 @@ import os
 import sys
 from pathlib import Path
 
+_OPEN_CACHE = Path("/var/cache/harness")
+"""The place of root's where its own cache is closed to others."""
+
 
 def cache_folder() -> Path:
     """Return $HARNESS_CACHE, else harness/ in the user's cache folder."""
@@ -21,10 +24,11 @@ def cache_folder() -> Path:
 
 
 def keep_bytecode(cache: Path) -> None:
-    """Keep torch's bytecode. This is called before torch is imported, and before processes are started that import
-    it."""
+    """Keep torch's bytecode where workers may read it, too (builder.bytecode). This is called before torch is imported,
+    and before processes are started that import it."""
     if sys.pycache_prefix is None and not _lies_beside_torch():
-        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache / "bytecode")
+        kept = next((place for place in (cache, _OPEN_CACHE) if _may_be_read(place)), cache)
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(kept / "bytecode")
         sys.dont_write_bytecode = False
 
 
@@ -32,6 +36,17 @@ def keep_inductors_folder(cache: Path) -> None:
     """Have torch make the folder of its compiler's files, as it does in any process that counts operations, in the
     cache and not in the temporary folder, where it stays. This is called before torch is imported."""
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor"))
+
+
+def _may_be_read(place: Path) -> bool:
+    """Say whether workers may read what this process puts there: root's have other users, and its home is closed."""
+    if os.geteuid() != 0:
+        return True
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        return all(folder.stat().st_mode & 0o001 for folder in (place, *place.parents))
+    except OSError:
+        return False
 
 
 def _lies_beside_torch() -> bool:

@@ -24,7 +24,9 @@ def main() -> None:
     from harness.devices import activate_worker
 
     device = activate_worker(backend, options)  # before torch: the simulator must come first
+    from harness.sandbox.wire.layout import own_imports
     from harness.worker.extensions import route_extensions
+    from harness.worker.imports import lister
     from harness.worker.serve import serve
 
     gc.freeze()  # nor looked at later, which would copy what the children share
@@ -33,7 +35,7 @@ def main() -> None:
     confined = confine(child.sandbox, child.socket.fileno(), child.server, bubblewrap)  # whose only thread this is
     extensions = route_extensions(child.sandbox.path, backend)
     gc.enable()
-    serve(child.socket, device, extensions, confined.active)
+    serve(child.socket, device, extensions, confined.active, lister(own_imports(child.sandbox.path)))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,13 @@ _LIBRARIES = (_OURS, f"{Path(torch.__file__).parents[1]}/", f"{Path(traceback.__
 """The folders of code that isn't a solution's: harness, packages, Python's own."""
 
 
-def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, protections: tuple[str, ...]) -> None:
+def serve(
+    sock: socket.socket,
+    device: WorkerDevice,
+    extensions: Extensions,
+    protections: tuple[str, ...],
+    list_imports: Callable[[], None],
+) -> None:
     """Answer requests in order; `protections` are what confines this process. Ends when the socket closes."""
     torch.set_grad_enabled(False)
     if "OMP_NUM_THREADS" not in os.environ:  # torch was imported by a process with more CPUs
@@ -65,7 +71,9 @@ def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, pro
         except PeerClosed:
             return
         nonce, request = unwrap(frame, REQUESTS)
-        send(sock, wrap(nonce, answer(arm, request, descriptors)))
+        reply = answer(arm, request, descriptors)
+        list_imports()
+        send(sock, wrap(nonce, reply))
 
 
 def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:

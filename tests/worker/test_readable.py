@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import pwd
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from harness.worker.confinement.readable import hidden_places, readable_places
+from harness.worker.confinement.readable import hidden_places, needed_places, readable_places
 
 
 def test_dot_files_are_hidden_in_the_home_of_the_user_database_too(
@@ -45,3 +47,14 @@ def test_other_users_homes_are_hidden_from_roots_workers_but_for_what_python_nee
     found = readable_places(hidden, {homes / "eve" / "venv"})
     assert homes / "eve" / "venv" in found
     assert not {homes, homes / "eve", homes / "eve" / "diary"} & set(found)
+
+
+def test_bytecode_that_is_kept_may_be_read_unless_that_takes_a_right_of_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "kept"))
+    (tmp_path / "kept").mkdir(mode=0o700)
+    assert (tmp_path / "kept" in needed_places()) == (os.geteuid() != 0)
+    for folder in (tmp_path / "kept", tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(0o755)
+    assert tmp_path / "kept" in needed_places()

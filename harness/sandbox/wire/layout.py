@@ -61,6 +61,11 @@ def own_triton(folder: Path) -> Path:
     return scratch_folder(folder) / "cache" / "triton"
 
 
+def own_imports(folder: Path) -> Path:
+    """Return the list of modules for which this worker found no bytecode, a source's path in each line."""
+    return scratch_folder(folder) / "imports"
+
+
 def own_log(folder: Path, key: str) -> Path:
     return own_extensions(folder) / text_place("logs", key)
 

@@ -27,6 +27,7 @@ from harness.worker.confinement.linux import (
     libc_call,
     prctl,
 )
+from harness.worker.confinement.readable import is_open, is_passable
 
 _CHOWN, _DAC_READ_SEARCH, _SETGID, _SETUID = 0, 2, 6, 7  # linux/capability.h
 _CAPABILITIES = 64
@@ -41,7 +42,7 @@ def become_own_user(folder: Path, needed: Iterable[Path], uses_gpu: bool, owned:
     user = user_of(os.getpid())
     held = _held()
     _require(user, held)
-    keeps = [] if all(map(_is_open, needed)) and _is_passable(folder.parents) else [_DAC_READ_SEARCH]
+    keeps = [] if all(map(is_open, needed)) and is_passable(folder.parents) else [_DAC_READ_SEARCH]
     if keeps and not held >> _DAC_READ_SEARCH & 1:
         raise Unavailable(
             "Python's environment or TMPDIR isn't readable by others",
@@ -96,21 +97,6 @@ def _is_mapped(kind: str, number: int) -> bool:
         return True
     ranges = [tuple(map(int, row.split())) for row in rows]
     return any(first <= number < first + count for first, _, count in ranges)
-
-
-def _is_open(place: Path) -> bool:
-    """Say whether everybody may enter or read it. Below it the environment's files are believed to be like their
-    root."""
-    try:
-        mode = place.stat().st_mode
-        return _is_passable(place.parents) and mode & 0o004 != 0 and (mode & 0o001 != 0 or not place.is_dir())
-    except OSError:
-        return not place.exists()
-
-
-def _is_passable(folders: Iterable[Path]) -> bool:
-    """Say whether everybody gets through to what lies below."""
-    return all(folder.stat().st_mode & 0o001 for folder in folders)
 
 
 def _groups_of_devices() -> list[int]:

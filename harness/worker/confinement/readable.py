@@ -41,7 +41,11 @@ def needed_places() -> set[Path]:
     names += [entry for name in _PATH_VARIABLES for entry in os.environ.get(name, "").split(os.pathsep)]
     names += [os.environ.get(name, "") for name in _FOLDER_VARIABLES]
     names += [word for name in ("CC", "CXX", "NVCC_CCBIN", "PYTORCH_NVCC") for word in os.environ.get(name, "").split()]
-    return {Path(os.path.realpath(name)) for name in names if os.path.isabs(name)}
+    needed = {Path(os.path.realpath(name)) for name in names if os.path.isabs(name)}
+    bytecode = {Path(os.path.realpath(name)) for name in (sys.pycache_prefix,) if name}
+    return needed | {
+        place for place in bytecode if os.geteuid() != 0 or is_open(place)
+    }  # it is worth no right of root's
 
 
 def listed_places(hidden: set[Path]) -> set[Path]:
@@ -87,3 +91,18 @@ def _entries(folder: Path) -> list[Path]:
         return list(folder.iterdir())
     except OSError:
         return []
+
+
+def is_open(place: Path) -> bool:
+    """Say whether everybody may enter or read it. Below it the environment's files are believed to be like their
+    root."""
+    try:
+        mode = place.stat().st_mode
+        return is_passable(place.parents) and mode & 0o004 != 0 and (mode & 0o001 != 0 or not place.is_dir())
+    except OSError:
+        return not place.exists()
+
+
+def is_passable(folders: Iterable[Path]) -> bool:
+    """Say whether everybody gets through to what lies below."""
+    return all(folder.stat().st_mode & 0o001 for folder in folders)
