@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harness.builder import extension_cache, triton_cache
+from harness.builder.bytecode import Bytecode
 from harness.builder.extension_cache import keep_builds, keep_text_of, lend
 from harness.builder.workers import _BuildAttendant
 
@@ -127,11 +128,13 @@ def test_a_linked_log_shows_nothing(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_taken_turns", [False, True])
-def test_what_is_built_after_a_turn_is_lent_to_nobody(monkeypatch: pytest.MonkeyPatch, has_taken_turns: bool) -> None:
+def test_what_is_built_after_a_turn_is_lent_to_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_taken_turns: bool
+) -> None:
     """It could hold answers to the inputs of that turn."""
     collected: list[object] = []
     monkeypatch.setattr(extension_cache, "collect", lambda worker, only: collected.append(worker))
     monkeypatch.setattr(triton_cache, "collect", collected.append)
-    worker: Any = SimpleNamespace(has_taken_turns=has_taken_turns)
-    _BuildAttendant(None, None).collect(worker)
+    worker: Any = SimpleNamespace(folder=tmp_path, has_taken_turns=has_taken_turns)
+    _BuildAttendant(None, None, Bytecode()).collect(worker)
     assert collected == ([] if has_taken_turns else [worker, worker])

@@ -36,7 +36,7 @@ class ColdDevice:
 def served(device: Any) -> Iterator[socket.socket]:
     ours, theirs = socket.socketpair()
     extensions: Any = type("NoExtensions", (), {"take_reports": lambda self: ()})()
-    thread = threading.Thread(target=serve, args=(theirs, device, extensions, ("own user",)))
+    thread = threading.Thread(target=serve, args=(theirs, device, extensions, ("own user",), lambda: None))
     thread.start()
     ours.settimeout(20)
     yield ours
