@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -65,8 +66,15 @@ def read_environment(backend: BackendName, workspace: Path) -> Environment:
         harness=__version__,
         flags=FLAGS,
         commit=_commit(workspace),
+        triton=_triton_version(),
         variables={name: value for name in VARIABLES if (value := os.environ.get(name))},
     )
+
+
+def _triton_version() -> str | None:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version("triton")
+    return None
 
 
 @functools.cache

@@ -54,7 +54,7 @@ def differences(accepted: Environment, here: Environment) -> list[str]:
             there_flags, here_flags = accepted.telling_flags, here.telling_flags
             names = sorted(there_flags.keys() | here_flags.keys())
             found += [_difference(n, there_flags.get(n), here_flags.get(n)) for n in names]
-        elif field.name not in ("commit", "gpu_uuid"):
+        elif field.name not in ("commit", "gpu_uuid", "triton"):
             found.append(_difference(field.name, there_value, here_value))
     return [line for line in found if line]
 

@@ -63,13 +63,15 @@ class Environment:
     gpu_uuid: str | None = None
     """The GPU of the model, 'GPU-…' as nvidia-smi -L shows it; None where the evaluation came to none. Two of a model
     differ: see of_several_gpus()."""
+    triton: str | None = None
+    """Triton's version; None without it, and in records from before it was noted."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """Eight hexadecimal digits; equal where numbers may be compared. The workspace's commit and which GPU of the
-        model it was have no part in it, and neither no variables nor torch's defaults change what it was before they
-        were recorded."""
-        ignored = {"commit", "gpu_uuid"} if self.variables else {"commit", "gpu_uuid", "variables"}
+        """Eight hexadecimal digits; equal where numbers may be compared. The workspace's commit, Triton's version and
+        which GPU of the model it was have no part in it, and neither no variables nor torch's defaults change what it
+        was before they were recorded."""
+        ignored = {"commit", "gpu_uuid", "triton", *(() if self.variables else ("variables",))}
         facts = {key: value for key, value in as_json(self).items() if key not in ignored}
         facts["flags"] = self.telling_flags
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]

@@ -43,7 +43,7 @@ class Difference:
         environments = (self.old.environment, self.new.environment)
         before, after = ({**as_json(one), "flags": one.telling_flags} for one in environments)
         changes = _changes(before, after)
-        return [one for one in changes if one.name != "gpu_uuid" or None not in (one.old, one.new)]
+        return [one for one in changes if one.name not in ("gpu_uuid", "triton") or None not in (one.old, one.new)]
 
     @property
     def cases(self) -> list[ChangedFact]:

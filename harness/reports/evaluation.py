@@ -174,6 +174,7 @@ def environment_facts(environment: Environment) -> Pairs:
             ("compute capability", environment.compute_capability or ""),
             ("driver", environment.driver or ""),
             ("torch", environment.torch),
+            ("Triton", environment.triton or ""),
             ("CUDA of torch", environment.torch_cuda or ""),
             ("cuDNN", environment.cudnn or ""),
             ("nvcc", environment.nvcc or ""),

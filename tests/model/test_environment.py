@@ -78,9 +78,10 @@ def test_a_label_can_name_a_file_whatever_the_gpu_is_called() -> None:
     assert re.fullmatch(r"[\w.+-]+", environment(gpu="NVIDIA A100/PCIe (40 GB)").label)
 
 
-def test_which_gpu_of_the_model_has_no_part_in_the_fingerprint_and_old_records_have_none() -> None:
-    assert environment(gpu_uuid="GPU-1").fingerprint == environment().fingerprint
-    old = {key: value for key, value in as_json(environment()).items() if key != "gpu_uuid"}
+@pytest.mark.parametrize("fact", [{"gpu_uuid": "GPU-1"}, {"triton": "3.6.0"}])
+def test_facts_that_old_records_lack_have_no_part_in_the_fingerprint(fact: dict[str, Any]) -> None:
+    assert environment(**fact).fingerprint == environment().fingerprint
+    old = {key: value for key, value in as_json(environment()).items() if key not in fact}
     assert TypeAdapter(Environment).validate_python(old) == environment()
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from harness.model.environment import YOUNG_FLAGS
 from harness.reports.diff import ChangedFact, Difference
 from tests.examples import environment, passed
@@ -33,6 +37,7 @@ def test_two_gpus_of_one_model_are_a_caution() -> None:
     assert tells(found.caution, "2 GPUs")
 
 
-def test_a_gpu_that_an_older_record_does_not_name_is_no_difference() -> None:
-    found = Difference(passed(environment=environment()), passed(environment=environment(gpu_uuid="GPU-1")))
+@pytest.mark.parametrize("fact", [{"gpu_uuid": "GPU-1"}, {"triton": "3.6.0"}])
+def test_a_fact_that_an_older_record_lacks_is_no_difference(fact: dict[str, Any]) -> None:
+    found = Difference(passed(environment=environment()), passed(environment=environment(**fact)))
     assert (found.environment, found.caution) == ([], None)
