@@ -68,7 +68,9 @@ class Bytecode:
 
 
 def _is_installed(name: str) -> bool:
-    """Say whether a name is that of a source in Python's folders of modules, whatever links lead there."""
-    path = Path(os.path.realpath(name))
+    """Say whether a name is that of a source in Python's folders of modules. A link might lead elsewhere by the time
+    that it is compiled."""
+    path = Path(name)
     folders = (Path(os.path.realpath(sysconfig.get_path(kind))) for kind in _OF_MODULES)
-    return path.suffix == ".py" and any(folder in path.parents for folder in folders)
+    is_there = path.suffix == ".py" and any(folder in path.parents for folder in folders)
+    return is_there and os.path.realpath(name) == name

@@ -15,7 +15,8 @@ import pytest
 from harness.builder.bytecode import Bytecode
 from harness.sandbox.wire.layout import own_imports
 
-INSTALLED = str(Path(sysconfig.get_path("stdlib"), "wave.py"))
+STDLIB = Path(sysconfig.get_path("stdlib")).resolve()
+INSTALLED = str(STDLIB / "wave.py")
 
 
 @pytest.fixture
@@ -37,8 +38,10 @@ def test_nothing_of_a_workers_own_is_compiled(folder: Path) -> None:
     (folder / "own.py").write_text("n = 1\n")
     link = folder / "link.py"
     link.symlink_to(folder / "own.py")
-    inside = Path(sysconfig.get_path("stdlib"), "..", "..", "..", str(folder).lstrip("/"), "own.py")
-    own_imports(folder).write_text("\n".join(map(str, (folder / "own.py", link, inside, Path(INSTALLED).parent))))
+    (folder / "changing.py").symlink_to(INSTALLED)
+    around = f"{STDLIB}/../{STDLIB.name}/wave.py"
+    names = (folder / "own.py", link, folder / "changing.py", around, STDLIB, "\0")
+    own_imports(folder).write_text("\n".join(map(str, names)))
     assert kept_after_collecting(folder) == []
 
 
