@@ -134,6 +134,9 @@ cublasStatus_t unmake(T* made) {
 
 static inline cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return sim::make(handle, cublasLtContext()); }
 static inline cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return sim::unmake(handle); }
+static inline size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
+static inline const char* cublasLtGetStatusName(cublasStatus_t status) { return cublasGetStatusName(status); }
+static inline const char* cublasLtGetStatusString(cublasStatus_t status) { return cublasGetStatusString(status); }
 
 static inline cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t product, cublasComputeType_t compute,
                                                     cudaDataType scale) {
